@@ -1,0 +1,185 @@
+"""What a run writes about itself, line by line: one append-only JSON Lines file.
+
+Every line is complete or is the torn last line of a killed run; readers drop a torn line. A run
+that is resumed appends: the rows of a step that was done again carry a higher ``attempt``, and
+the reader keeps the newest of each step.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from filmgate.errors import UserError
+from filmgate.records.base import Header
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
+    """One line of telemetry."""
+
+    unix_seconds: float
+    """When it was written."""
+    attempt: int
+    """0 for the first start of the run, one more after each resume."""
+
+
+class Start(Line, frozen=True, tag="start"):
+    """The run (or its next attempt) begins."""
+
+    header: Header
+    step: int
+    """Optimizer updates done before this attempt."""
+    device: str
+    """``cpu`` or the name of the GPU."""
+    world_size: int
+    """Number of ranks."""
+    num_workers: int
+    """Feed worker processes of this rank."""
+    batch_size: int
+    """Clips per step over all ranks."""
+    clip_frames: int
+    """Frames per clip."""
+    clip_bytes: int
+    """Bytes of one decoded clip as the trainer gets it."""
+
+
+class Step(Line, frozen=True, tag="step"):
+    """One optimizer update; the parts add up to at most ``total_seconds``."""
+
+    step: int
+    """Counts from 1."""
+    epoch: float
+    """Passes over the training split so far."""
+    loss: float
+    learning_rate: float
+    samples_digest: str
+    """Digest over the video, frame indices, crop and flip of each clip in the step, in order."""
+    total_seconds: float
+    """Wall time from the end of the last step to the end of this one, saves and evaluation apart."""
+    data_wait_seconds: float
+    """Blocked until the feed handed over the batch."""
+    transfer_seconds: float
+    """Host to device copy and conversion to float; on CPU the conversion alone."""
+    forward_seconds: float
+    backward_seconds: float
+    optimizer_seconds: float
+    feed_queue_batches: int
+    """Finished batches that were waiting when this one was asked for; 0 means the feed was late."""
+
+
+class FeedSnapshot(Line, frozen=True, tag="feed"):
+    """The feed's counters since the start of the attempt, summed over its workers."""
+
+    step: int
+    clips: int
+    """Clips produced."""
+    frames_delivered: int
+    frames_decoded: int
+    bytes_read: int | None
+    """Bytes the workers' decoders asked of storage; None where the platform does not tell."""
+    worker_busy_seconds: float
+    """Workers' time in any stage but waiting for a slot."""
+    worker_wait_seconds: float
+    """Workers' time waiting for a free slot, that is for the consumer."""
+    stage_seconds: dict[str, float]
+    """Stage (open, decode, convert, ...) -> worker seconds spent in it."""
+    skipped: int
+    """Clips left out under the error policy."""
+
+
+class Save(Line, frozen=True, tag="save"):
+    """A commit was made."""
+
+    step: int
+    stall_seconds: float
+    """How long training stood still for it."""
+    bytes: int
+
+
+class Evaluation(Line, frozen=True, tag="evaluation"):
+    """The held-out clips were scored."""
+
+    step: int
+    seconds: float
+    loss: float
+    accuracy: float
+    """Share of held-out clips classified right, 0..1."""
+    num_clips: int
+
+
+class Finish(Line, frozen=True, tag="finish"):
+    """The run came to its end."""
+
+    step: int
+
+
+AnyLine = Start | Step | FeedSnapshot | Save | Evaluation | Finish
+
+
+class TelemetryWriter:
+    """Appends lines; each is one ``write`` call, so that a reader never sees a mixed line."""
+
+    def __init__(self, path: Path) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        self._heal_torn_line(path)
+
+    def _heal_torn_line(self, path: Path) -> None:
+        with path.open("rb") as file:
+            if file.seek(0, 2) > 0:
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":
+                    os.write(self._descriptor, b"\n")
+
+    def write(self, line: AnyLine) -> None:
+        """Append one line."""
+        os.write(self._descriptor, self._encoder.encode(line) + b"\n")
+
+    def close(self) -> None:
+        """Flush to disk and close."""
+        os.fsync(self._descriptor)
+        os.close(self._descriptor)
+
+
+def read_telemetry(path: Path) -> Iterator[AnyLine]:
+    """Every whole line in file order; torn lines of a killed run are passed over.
+
+    Raises UserError when the file is missing, or a whole line is no telemetry.
+    """
+    decoder = msgspec.json.Decoder(AnyLine)
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise UserError(
+            f"{path} does not exist", hint="name a run folder that `filmgate run` wrote"
+        ) from None
+    for number, line in enumerate(content.split(b"\n"), start=1):
+        try:
+            if line:
+                yield decoder.decode(line)
+        except msgspec.DecodeError as error:
+            if _is_whole(line):
+                raise UserError(
+                    f"{path} line {number} is no telemetry: {error}",
+                    hint="was it written by another version of filmgate?",
+                ) from None
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except msgspec.DecodeError:
+        return False
+    return True
+
+
+def newest_steps(lines: list[AnyLine]) -> list[Step]:
+    """One row per step, in step order: the row of the newest attempt."""
+    newest: dict[int, Step] = {}
+    for line in lines:
+        if isinstance(line, Step):
+            newest[line.step] = line
+    return [newest[step] for step in sorted(newest)]

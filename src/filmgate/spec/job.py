@@ -1,0 +1,118 @@
+"""The tables of ``job.toml``. Every field has a default, so five lines are a job."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from filmgate.records import Record
+
+Positive = Annotated[int, Meta(ge=1)]
+NotNegative = Annotated[int, Meta(ge=0)]
+Fraction01 = Annotated[float, Meta(ge=0, lt=1)]
+
+
+class About(Record, frozen=True, forbid_unknown_fields=True):
+    """``[job]``: what the run is called and what makes it repeatable."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = "run"
+    """Letters, digits, dot, dash, underscore; names the run folder."""
+    task: Literal["classify"] = "classify"
+    """What is trained."""
+    seed: NotNegative = 0
+    """Everything random in the run is a function of it."""
+
+
+class Clip(Record, frozen=True, forbid_unknown_fields=True):
+    """``[clip]``: the frames of one sample and their shape."""
+
+    frames: Positive = 8
+    """Frames per clip (T)."""
+    stride: Positive | None = None
+    """Source frames from one clip frame to the next; give this or ``fps``."""
+    fps: Annotated[float, Meta(gt=0)] | None = None
+    """Clip frames per second of source time, found by time and never by frame-rate arithmetic."""
+    height: Positive = 112
+    """Pixels (H) of the delivered clip."""
+    width: Positive = 112
+    """Pixels (W) of the delivered clip."""
+    crop: Literal["random", "centre"] = "random"
+    """Where the H x W window lies after the shorter side is scaled to fit; evaluation is centred."""
+    flip: bool = True
+    """Mirror left to right in half of the training clips."""
+
+
+class Data(Record, frozen=True, forbid_unknown_fields=True):
+    """``[data]``: which videos, which labels, what happens to the odd ones."""
+
+    target: Literal["auto", "label", "source"] = "auto"
+    """``label``: the catalog's label; ``source``: which video a clip comes from; ``auto``: labels
+    where the catalog has at least two, otherwise source."""
+    holdout: Fraction01 = 0.25
+    """Last share of each video's time that is kept for evaluation; no clip crosses the border."""
+    clips_per_video: Positive = 1
+    """Training clips of each video in one epoch."""
+    eval_clips_per_video: Positive = 8
+    """Held-out clips of each video, spread evenly over its held-out time."""
+    short: Literal["raise", "repeat-last", "loop"] = "repeat-last"
+    """What a clip longer than its video does; counted in the report."""
+    on_error: Literal["raise", "skip", "substitute"] = "substitute"
+    """What a clip that cannot be decoded does. ``skip`` leaves its place in the batch masked,
+    ``substitute`` takes another sample by rule; both are counted and listed."""
+    error_budget: Annotated[float, Meta(ge=0, le=1)] = 0.02
+    """Share of clips that may fail before the feed stops (the first 100 clips may lose 5)."""
+
+
+class Model(Record, frozen=True, forbid_unknown_fields=True):
+    """``[model]``: what is trained."""
+
+    factory: Annotated[str, Meta(pattern=r"^[\w.]+:[A-Za-z_]\w*$")] = (
+        "filmgate.train.models:small_video_classifier"
+    )
+    """``module:function``; called with (job, num_classes), returns a torch.nn.Module that takes
+    float frames (B, T, C, H, W), normalised, and gives logits (B, num_classes)."""
+
+
+class Train(Record, frozen=True, forbid_unknown_fields=True):
+    """``[train]``: the loop."""
+
+    steps: Positive = 150
+    """Optimizer updates."""
+    batch_size: Positive = 8
+    """Clips per step, over all ranks (B)."""
+    learning_rate: Annotated[float, Meta(gt=0)] = 2e-3
+    """Peak of a one-cycle schedule."""
+    weight_decay: Annotated[float, Meta(ge=0)] = 0.02
+    """AdamW's decoupled decay."""
+    commit_every_steps: Positive = 25
+    """A durable checkpoint after this many steps, and after the last."""
+    keep_commits: Annotated[int, Meta(ge=2)] = 2
+    """Newest commits kept; older ones are removed once a newer one is durable."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """``auto`` takes the GPU where there is one, and the report says which it was."""
+
+
+class Limits(Record, frozen=True, forbid_unknown_fields=True):
+    """``[limits]``: what the run may take of the machine."""
+
+    workers: NotNegative | None = None
+    """Feed worker processes; 0 decodes in the training process; unset: one per core, less one for
+    training when there are more than two cores."""
+    prefetch_batches: Positive = 4
+    """Finished or half-filled batches kept ready; with the batch size it bounds shared memory."""
+    train_threads: Positive | None = None
+    """CPU threads of the training process; unset: all cores of this process."""
+    clip_deadline_seconds: Annotated[float, Meta(gt=0)] = 60.0
+    """A clip that takes longer is abandoned, and its video left out from then on."""
+
+
+class Job(Record, frozen=True, forbid_unknown_fields=True):
+    """The whole job file."""
+
+    job: About = About()
+    clip: Clip = Clip(stride=2)
+    data: Data = Data()
+    model: Model = Model()
+    train: Train = Train()
+    limits: Limits = Limits()

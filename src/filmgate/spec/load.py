@@ -1,0 +1,92 @@
+"""``job.toml`` in and out: read, checked, and the effective job written back."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import tomli_w
+
+from filmgate.errors import JobError
+from filmgate.records import write_file
+from filmgate.spec.job import Job
+
+_TABLES: dict[str, type[msgspec.Struct]] = {
+    field.name: field.type for field in msgspec.structs.fields(Job)
+}
+
+
+def load_job(path: Path) -> Job:
+    """Read and check a job file.
+
+    Raises JobError (what, got, allowed, and for an unknown key the nearest valid one).
+    """
+    try:
+        with path.open("rb") as file:
+            tables = tomllib.load(file)
+    except FileNotFoundError:
+        raise JobError(f"{path} does not exist", hint="name an existing job.toml") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise JobError(f"{path} cannot be read: {error}", hint="name a TOML text file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise JobError(f"{path} is no TOML: {error}", hint="mend the line named above") from None
+    return parse_job(tables, origin=str(path))
+
+
+def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
+    """Check tables as TOML gives them. Raises JobError as ``load_job``."""
+    _refuse_unknown(tables, _TABLES.keys(), origin, "table")
+    for table, kind in _TABLES.items():
+        keys = tables.get(table, {})
+        if not isinstance(keys, Mapping):
+            raise JobError(
+                f"{origin}: {table} is {keys!r}, but it is a table",
+                hint=f"write [{table}] on a line of its own, its keys below",
+            )
+        _refuse_unknown(keys, [field.name for field in msgspec.structs.fields(kind)], origin, table)
+    try:
+        job = msgspec.convert(tables, type=Job)
+    except msgspec.ValidationError as error:
+        raise JobError(
+            f"{origin}: {str(error).replace('`$.', '`')}",
+            hint="docs/job.md lists every key with its type and bounds",
+        ) from None
+    if "clip" in tables:
+        _check_clip_step(job, origin)
+    return job
+
+
+def write_job(path: Path, job: Job) -> None:
+    """Write the effective job, unset keys left out, so that reading it gives the same job."""
+    tables = msgspec.to_builtins(job)
+    kept = {
+        table: {key: value for key, value in keys.items() if value is not None}
+        for table, keys in tables.items()
+    }
+    write_file(path, tomli_w.dumps(kept).encode())
+
+
+def _check_clip_step(job: Job, origin: str) -> None:
+    if (job.clip.stride is None) == (job.clip.fps is None):
+        got = "neither" if job.clip.stride is None else "both"
+        raise JobError(
+            f"{origin}: clip wants one of `stride` and `fps`, got {got}",
+            hint="for example: stride = 2",
+        )
+
+
+def _refuse_unknown(keys: Mapping[str, Any], allowed: Any, origin: str, where: str) -> None:
+    names = list(allowed)
+    for key in keys:
+        if key in names:
+            continue
+        nearest = difflib.get_close_matches(key, names, n=1, cutoff=0.5)
+        place = f"table [{key}]" if where == "table" else f"key `{key}` in [{where}]"
+        raise JobError(
+            f"{origin}: unknown {place}; allowed: {', '.join(names)}",
+            hint=f"did you mean `{nearest[0]}`?" if nearest else "remove it",
+        )

@@ -1,0 +1,52 @@
+"""Bytes, seconds and rates as people write and read them."""
+
+from __future__ import annotations
+
+import re
+
+_BYTES = {"": 1, "b": 1} | {
+    f"{prefix}{infix}b": base**power
+    for power, prefix in enumerate("kmgtp", start=1)
+    for infix, base in (("", 1000), ("i", 1024))
+}
+_NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([a-zA-Z]*)\s*")
+
+
+def parse_bytes(text: str) -> int:
+    """``8GB`` is 8 * 10**9 and ``8GiB`` is 8 * 2**30; a bare number is bytes.
+
+    Raises ValueError with the allowed units.
+    """
+    match = _NUMBER_AND_UNIT.fullmatch(text)
+    unit = match.group(2).lower() if match else None
+    if match is None or unit not in _BYTES:
+        raise ValueError(f"{text!r} is no size; write a number and B, kB, MB, GB, TB or KiB..TiB")
+    return int(float(match.group(1)) * _BYTES[unit])
+
+
+def format_bytes(num_bytes: float) -> str:
+    """Three significant digits and a decimal unit: ``1.23 GB``."""
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if abs(num_bytes) < 999.5:
+            break
+        num_bytes /= 1000
+    else:
+        unit = "PB"
+    return f"{num_bytes:.0f} B" if unit == "B" else f"{num_bytes:.3g} {unit}"
+
+
+def format_seconds(seconds: float) -> str:
+    """The two largest units that matter: ``2 h 05 min``, ``1 min 12 s``, ``3.2 s``, ``15 ms``."""
+    if seconds < 1:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def format_rate(per_second: float | None, noun: str) -> str:
+    """``12.3 clips/s``; an unknown rate says so."""
+    return "unknown" if per_second is None else f"{per_second:.3g} {noun}/s"

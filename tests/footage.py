@@ -1,0 +1,82 @@
+"""Small real videos for the tests: moving shapes with the frame's index written into the pixels."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import numpy as np
+
+INDEX_BITS = 12
+"""The index of each frame stands in its top rows as 12 black or white blocks."""
+
+
+def picture(index: int, width: int, height: int, *, hue: int = 0) -> np.ndarray:
+    """Frame ``index``, uint8 (H, W, 3) RGB: drifting gradient, a moving square, the index on top."""
+    y, x = np.mgrid[0:height, 0:width]
+    red = (x * 2 + index * 3 + hue) % 256
+    green = (y * 2 + index * 5 + hue * 2) % 256
+    blue = ((x + y) + hue * 3) % 256
+    image = np.stack([red, green, blue], axis=-1).astype(np.uint8)
+    side = max(4, height // 6)
+    left = (index * 3) % max(1, width - side)
+    image[height // 2 : height // 2 + side, left : left + side] = (255 - hue % 256, 255, hue % 256)
+    block = width // INDEX_BITS
+    for bit in range(INDEX_BITS):
+        image[: height // 4, bit * block : (bit + 1) * block] = 255 * (index >> bit & 1)
+    return image
+
+
+def read_index(image: np.ndarray) -> int:
+    """The index that ``picture`` wrote, read back from uint8 (H, W, 3) after compression."""
+    height, width, _ = image.shape
+    block = width // INDEX_BITS
+    row = image[height // 8, :, 1].astype(int)
+    return sum(
+        1 << bit for bit in range(INDEX_BITS) if row[bit * block + block // 2] > 128
+    )
+
+
+def write_video(
+    path: Path,
+    *,
+    num_frames: int = 50,
+    width: int = 96,
+    height: int = 64,
+    fps: int = 25,
+    codec: str = "libx264",
+    gop: int = 10,
+    b_frames: int = 2,
+    hue: int = 0,
+    pixel_format: str = "yuv420p",
+    options: dict[str, str] | None = None,
+    pts: list[int] | None = None,
+    audio: bool = False,
+) -> Path:
+    """Write a video and return its path; ``pts`` (ticks of 1/1000 s) makes it variable-rate."""
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=fps, options=options or {})
+        stream.width, stream.height, stream.pix_fmt = width, height, pixel_format
+        stream.codec_context.gop_size = gop
+        if codec in ("libx264", "libx265", "mpeg4", "mpeg2video"):
+            stream.codec_context.max_b_frames = b_frames
+        time_base = Fraction(1, fps) if pts is None else Fraction(1, 1000)
+        stream.codec_context.time_base = time_base
+        sound = container.add_stream("aac", rate=48000) if audio else None
+        for index in range(num_frames):
+            frame = av.VideoFrame.from_ndarray(
+                picture(index, width, height, hue=hue), format="rgb24"
+            )
+            frame.pts = index if pts is None else pts[index]
+            frame.time_base = time_base
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+        if sound is not None:
+            silence = av.AudioFrame.from_ndarray(
+                np.zeros((1, 1024), np.float32), format="fltp", layout="mono"
+            )
+            silence.sample_rate, silence.pts = 48000, 0
+            container.mux(sound.encode(silence))
+            container.mux(sound.encode())
+    return path
