@@ -13,7 +13,7 @@ INDEX_BITS = 12
 
 
 def picture(index: int, width: int, height: int, *, hue: int = 0) -> np.ndarray:
-    """Frame ``index``, uint8 (H, W, 3) RGB: drifting gradient, a moving square, the index on top."""
+    """Frame ``index``, uint8 (H, W, 3) RGB: drifting gradient, moving square, index on top."""
     y, x = np.mgrid[0:height, 0:width]
     red = (x * 2 + index * 3 + hue) % 256
     green = (y * 2 + index * 5 + hue * 2) % 256
@@ -33,9 +33,7 @@ def read_index(image: np.ndarray) -> int:
     height, width, _ = image.shape
     block = width // INDEX_BITS
     row = image[height // 8, :, 1].astype(int)
-    return sum(
-        1 << bit for bit in range(INDEX_BITS) if row[bit * block + block // 2] > 128
-    )
+    return sum(1 << bit for bit in range(INDEX_BITS) if row[bit * block + block // 2] > 128)
 
 
 def write_video(

@@ -26,13 +26,13 @@ def parse_bytes(text: str) -> int:
 
 def format_bytes(num_bytes: float) -> str:
     """Three significant digits and a decimal unit: ``1.23 GB``."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if abs(num_bytes) < 999.5:
-            break
+    if abs(num_bytes) < 999.5:
+        return f"{num_bytes:.0f} B"
+    for unit in ("kB", "MB", "GB", "TB"):
         num_bytes /= 1000
-    else:
-        unit = "PB"
-    return f"{num_bytes:.0f} B" if unit == "B" else f"{num_bytes:.3g} {unit}"
+        if abs(num_bytes) < 999.5:
+            return f"{num_bytes:.3g} {unit}"
+    return f"{num_bytes / 1000:.4g} PB"
 
 
 def format_seconds(seconds: float) -> str:

@@ -24,5 +24,7 @@ class Header(Record, frozen=True):
     """Name of each input -> its digest."""
     filmgate_version: str = __version__
     """Version of the code that wrote it."""
-    created_at: str = msgspec.field(default_factory=lambda: datetime.now(UTC).isoformat("T", "seconds"))
+    created_at: str = msgspec.field(
+        default_factory=lambda: datetime.now(UTC).isoformat("T", "seconds")
+    )
     """UTC, ISO 8601."""

@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Record)
 
 
 def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
-    """Put ``path`` in place in one step: a temporary name beside it, fsync, rename, fsync the folder.
+    """Put ``path`` in place in one step: temporary name beside it, fsync, rename, fsync folder.
 
     ``write`` is the content, or a function that writes it to the open file. On any failure the
     old file stays as it was and no temporary file is left.
@@ -32,7 +32,7 @@ def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
             file.flush()
             os.fchmod(file.fileno(), 0o644)
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise

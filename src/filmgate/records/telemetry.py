@@ -58,7 +58,7 @@ class Step(Line, frozen=True, tag="step"):
     samples_digest: str
     """Digest over the video, frame indices, crop and flip of each clip in the step, in order."""
     total_seconds: float
-    """Wall time from the end of the last step to the end of this one, saves and evaluation apart."""
+    """Wall time from the end of the last step to the end of this one, without saves, evaluation."""
     data_wait_seconds: float
     """Blocked until the feed handed over the batch."""
     transfer_seconds: float

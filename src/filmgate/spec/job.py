@@ -38,7 +38,7 @@ class Clip(Record, frozen=True, forbid_unknown_fields=True):
     width: Positive = 112
     """Pixels (W) of the delivered clip."""
     crop: Literal["random", "centre"] = "random"
-    """Where the H x W window lies after the shorter side is scaled to fit; evaluation is centred."""
+    """Where the H x W window lies once the frame is scaled to cover it; evaluation is centred."""
     flip: bool = True
     """Mirror left to right in half of the training clips."""
 

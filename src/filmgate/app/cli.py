@@ -1,0 +1,201 @@
+"""The command line: one command per job, the record on stdout, talk on stderr.
+
+Heavy rooms are imported inside the commands that need them, so that ``--help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from typer.exceptions import TyperException
+
+from filmgate import __version__
+from filmgate.errors import FilmgateError, UserError, VideoError
+
+if TYPE_CHECKING:
+    from filmgate.records import Record
+
+app = typer.Typer(
+    name="filmgate",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Keeps GPUs fed with video: index, feed, train, explain.",
+)
+catalog_app = typer.Typer(no_args_is_help=True, help="Look into a catalog that `index` made.")
+app.add_typer(catalog_app, name="catalog")
+
+Json = Annotated[bool, typer.Option("--json", help="Print the record as JSON, and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
+Labels = Annotated[
+    str,
+    typer.Option(
+        help="Where labels come from: 'folder' (name of the folder a video lies in), "
+        "'none', or a CSV file with the columns path,label."
+    ),
+]
+
+
+def main() -> None:
+    """Run the command line and exit with its code: 0 done, 2 mend the input, 1 failed otherwise."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """The exit code; foreseen errors are printed as ``error:`` and ``hint:`` lines."""
+    try:
+        return app(arguments, standalone_mode=False, prog_name="filmgate") or 0
+    except TyperException as error:
+        return _report(UserError(error.format_message(), hint="filmgate --help lists the commands"))
+    except FilmgateError as error:
+        return _report(error)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        if error.filename is None:
+            raise
+        return _report(
+            UserError(f"{error.filename}: {error.strerror}", hint="check the path and your rights")
+        )
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+
+
+def _report(error: FilmgateError) -> int:
+    from filmgate.app.terminal import Talk
+
+    Talk().error(error)
+    code: int = getattr(error, "exit_code", 2 if isinstance(error, UserError | VideoError) else 1)
+    return code
+
+
+@app.callback(invoke_without_command=True)
+def _top(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def run(
+    videos: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Folders or files of video; none: four demo clips."),
+    ] = None,
+    job: Annotated[Path | None, typer.Option(help="Job file (TOML); none: the defaults.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Run folder; none: a numbered one under runs/.")
+    ] = None,
+    labels: Labels = "folder",
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Walk the road: index, feed, train, evaluate, diagnose; ends with a verdict and a report.
+
+    The same command again continues a run that was cut off.
+    """
+    from filmgate.app.run import walk
+    from filmgate.app.terminal import Talk
+
+    record = walk(videos or [], job, out, _labels(labels), Talk(quiet=quiet))
+    if json:
+        _print_record(record)
+    else:
+        from filmgate.app.summary import print_summary
+
+        print_summary(record)
+
+
+@app.command()
+def index(
+    paths: Annotated[list[Path], typer.Argument(help="Folders or files of video.")],
+    out: Annotated[Path, typer.Option(help="Folder of the catalog.")],
+    labels: Labels = "folder",
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; none: one per core.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find and probe videos; write their frame tables, digests and labels as a catalog.
+
+    Run again, it reads only the metadata of files that have not changed.
+    """
+    from filmgate.app.terminal import Talk
+    from filmgate.catalog import index_videos, summarise
+
+    with Talk(quiet=quiet).job("index", "videos") as progress:
+        catalog = index_videos(
+            paths, out, labels=_labels(labels), workers=workers, on_progress=progress
+        )
+    _show_catalog(summarise(catalog), json=json)
+
+
+@catalog_app.command()
+def show(
+    catalog: Annotated[Path, typer.Argument(help="Folder that `filmgate index` wrote.")],
+    json: Json = False,
+) -> None:
+    """Summarise a catalog, and warn of what makes training slow or wrong."""
+    from filmgate.catalog import open_catalog, summarise
+
+    _show_catalog(summarise(open_catalog(catalog)), json=json)
+
+
+@app.command()
+def frames(
+    file: Annotated[Path, typer.Argument(help="One video file.")],
+    md5: Annotated[
+        bool, typer.Option("--md5", help="Hash the native pixels of each frame, as framemd5 does.")
+    ] = False,
+    order: Annotated[
+        Literal["sequential", "random"],
+        typer.Option(help="random: fetch the frames one by one in random order; same output."),
+    ] = "sequential",
+    seed: Annotated[int, typer.Option(min=0, help="Of the random order.")] = 0,
+    json: Json = False,
+) -> None:
+    """List the displayed frames of a file: index, time in seconds and, with --md5, pixel hash."""
+    from filmgate.app.frames import list_frames
+
+    record = list_frames(file, md5=md5, order=order, seed=seed)
+    if json:
+        _print_record(record)
+        return
+    for frame in record.frames:
+        columns = [str(frame.index), f"{frame.seconds:.6f}"] + ([frame.md5] if frame.md5 else [])
+        typer.echo("\t".join(columns))
+
+
+@app.command()
+def diagnose(
+    run_folder: Annotated[Path, typer.Argument(help="Folder that `filmgate run` wrote.")],
+    json: Json = False,
+) -> None:
+    """Say from a run's telemetry what held it back, and what to change first."""
+    from filmgate.app.summary import print_verdict
+    from filmgate.diagnose import diagnose as explain
+
+    verdict = explain(run_folder)
+    if json:
+        _print_record(verdict)
+    else:
+        print_verdict(verdict)
+
+
+def _labels(text: str) -> Literal["folder"] | Path | None:
+    if text == "folder":
+        return "folder"
+    return None if text == "none" else Path(text)
+
+
+def _print_record(record: Record) -> None:
+    import msgspec
+
+    typer.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filmgate.errors import JobError
+from filmgate.spec import Clip, Data, Job, Limits, Train, load_job, write_job
+from filmgate.spec.load import parse_job
+
+jobs = st.builds(
+    Job,
+    clip=st.builds(
+        Clip,
+        frames=st.integers(1, 64),
+        stride=st.integers(1, 30),
+        crop=st.sampled_from(["random", "centre"]),
+        flip=st.booleans(),
+    ),
+    data=st.builds(Data, holdout=st.floats(0, 0.99), on_error=st.sampled_from(["raise", "skip"])),
+    train=st.builds(Train, steps=st.integers(1, 10**9), learning_rate=st.floats(1e-9, 1)),
+    limits=st.builds(Limits, workers=st.none() | st.integers(0, 64)),
+)
+
+
+@given(job=jobs)
+def test_a_written_job_reads_back_as_the_same_job(
+    job: Job, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("job") / "job.toml"
+    write_job(path, job)
+    assert load_job(path) == job
+
+
+def test_an_empty_file_is_the_default_job(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text("")
+    assert load_job(tmp_path / "job.toml") == Job()
+
+
+def test_five_lines_are_a_job(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text('[job]\nname = "mine"\n[clip]\nframes = 4\nfps = 12.5\n')
+    job = load_job(tmp_path / "job.toml")
+    assert (job.job.name, job.clip.frames, job.clip.fps, job.clip.stride) == ("mine", 4, 12.5, None)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message", "hint"),
+    [
+        ({"clip": {"frame": 3}}, "unknown key `frame` in [clip]", "`frames`"),
+        ({"clp": {}}, "unknown table [clp]", "`clip`"),
+        ({"train": {"zzz": 1}}, "allowed: steps, batch_size", "remove it"),
+        ({"clip": 3}, "clip is 3, but it is a table", "[clip]"),
+        (
+            {"clip": {"frames": "x", "stride": 1}},
+            "Expected `int`, got `str` - at `clip.frames`",
+            "",
+        ),
+        ({"clip": {"frames": 0, "stride": 1}}, "Expected `int` >= 1", ""),
+        ({"clip": {"frames": 4}}, "one of `stride` and `fps`, got neither", "stride"),
+        ({"clip": {"fps": 5.0, "stride": 2}}, "one of `stride` and `fps`, got both", "stride"),
+        ({"data": {"short": "drop"}}, "Invalid enum value 'drop'", ""),
+    ],
+)
+def test_a_wrong_job_says_what_was_got_and_what_is_allowed(
+    tables: dict[str, object], message: str, hint: str
+) -> None:
+    with pytest.raises(JobError) as caught:
+        parse_job(tables)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("content", [b"a = ", b"\xff\xfe", b"[clip\n"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "job.toml").write_bytes(content)
+    with pytest.raises(JobError):
+        load_job(tmp_path / "job.toml")
+
+
+def test_a_missing_job_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.toml", tmp_path):
+        with pytest.raises(JobError) as caught:
+            load_job(path)
+        assert caught.value.hint
+
+
+def test_every_field_of_the_job_has_a_default() -> None:
+    assert msgspec.convert({}, Job) == Job()

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from filmgate.units import format_bytes, format_rate, format_seconds, parse_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "num_bytes"),
+    [("8GB", 8 * 10**9), ("8 GiB", 8 * 2**30), ("1.5kb", 1500), ("12", 12), ("0B", 0)],
+)
+def test_sizes_are_read_with_decimal_and_binary_units(text: str, num_bytes: int) -> None:
+    assert parse_bytes(text) == num_bytes
+
+
+@pytest.mark.parametrize("text", ["", "GB", "-1GB", "8 gigs", "1e3"])
+def test_a_size_that_is_none_is_refused_with_the_allowed_units(text: str) -> None:
+    with pytest.raises(ValueError, match="KiB"):
+        parse_bytes(text)
+
+
+@given(st.integers(min_value=0, max_value=10**17))
+def test_a_printed_size_reads_back_within_its_three_digits(num_bytes: int) -> None:
+    assert parse_bytes(format_bytes(num_bytes)) == pytest.approx(num_bytes, rel=0.006, abs=0.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0152, "15.2 ms"), (3.21, "3.2 s"), (59.96, "1 min 00 s"), (72, "1 min 12 s"),
+     (7500, "2 h 05 min"), (3599.7, "1 h 00 min")],
+)  # fmt: skip
+def test_durations_show_the_units_that_matter(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text
+
+
+def test_an_unknown_rate_says_so() -> None:
+    assert format_rate(None, "clips") == "unknown"
+    assert format_rate(12.345, "clips") == "12.3 clips/s"
