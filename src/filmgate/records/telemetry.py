@@ -44,6 +44,10 @@ class Start(Line, frozen=True, tag="start"):
     """Frames per clip."""
     clip_bytes: int
     """Bytes of one decoded clip as the trainer gets it."""
+    cores: int | None = None
+    """CPU cores this process may use (affinity and cgroup); None where it was not recorded."""
+    train_threads: int | None = None
+    """CPU threads of the training process; None where it was not recorded."""
 
 
 class Step(Line, frozen=True, tag="step"):
@@ -88,6 +92,9 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     """Stage (open, decode, convert, ...) -> worker seconds spent in it."""
     skipped: int
     """Clips left out under the error policy."""
+    worker_cpu_seconds: float | None = None
+    """CPU time of the workers, user and system; well below busy time means that they waited for
+    storage or for a core. None where it was not recorded."""
 
 
 class Save(Line, frozen=True, tag="save"):
