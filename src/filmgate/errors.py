@@ -9,7 +9,8 @@
     |   |-- UnreadableVideo  no frame of it can be used (not a video, no index, empty)
     |   `-- UndecodableFrame it opens, but these frames do not come out
     |-- FeedError            the feed stopped: too many bad clips, or a worker kept dying
-    `-- DeadlineError        a wait went past its deadline; says what was waited for
+    |-- DeadlineError        a wait went past its deadline; says what was waited for
+    `-- Interrupted          a signal asked to stop; what was done is kept, and exit_code says so
 
 A fault of filmgate's own is an ``assert`` or whatever Python raises, and shows its traceback.
 """
@@ -62,3 +63,10 @@ class FeedError(FilmgateError):
 
 class DeadlineError(FilmgateError):
     """A wait went past its deadline."""
+
+
+class Interrupted(FilmgateError):
+    """A signal stopped the run before its end; the same command again continues it."""
+
+    exit_code = 75
+    """EX_TEMPFAIL of sysexits.h, "try again later": unlike any other way a run ends."""

@@ -117,13 +117,22 @@ class Evaluation(Line, frozen=True, tag="evaluation"):
     num_clips: int
 
 
+class Event(Line, frozen=True, tag="event"):
+    """Something out of the ordinary that the user should know of."""
+
+    step: int
+    """Optimizer updates done by then."""
+    text: str
+    """One sentence."""
+
+
 class Finish(Line, frozen=True, tag="finish"):
     """The run came to its end."""
 
     step: int
 
 
-AnyLine = Start | Step | FeedSnapshot | Save | Evaluation | Finish
+AnyLine = Start | Step | FeedSnapshot | Save | Evaluation | Event | Finish
 
 
 class TelemetryWriter:
