@@ -1,0 +1,1 @@
+"""What keeps the repository: set-up, pins, generated pages. Run as ``python -m tools.NAME``."""
