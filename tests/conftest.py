@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.footage import write_video
+
+# A busy machine makes single examples slow; the time limit is per test.
+settings.register_profile("filmgate", deadline=None)
+settings.load_profile("filmgate")
 
 
 @pytest.fixture(scope="session")

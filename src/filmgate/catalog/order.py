@@ -1,0 +1,279 @@
+"""Which frames sample n shows: arithmetic on (catalog digest, seed, split, n), and nothing else.
+
+The training stream never ends: sample n is place ``n % epoch_size`` of epoch ``n // epoch_size``,
+and every epoch shows each video ``clips_per_video`` times, in a shuffle of its own. The held-out
+split is a finite list: ``eval_clips_per_video`` clips of each held-out video, spread evenly.
+Workers and ranks only divide these lists, so their number never changes a sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import msgspec
+import numpy as np
+from blake3 import blake3
+from numpy.typing import NDArray
+
+from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames, Short, Split
+from filmgate.catalog.permutation import Permutation, below, draw, share
+from filmgate.errors import UserError
+from filmgate.records import Record, digest_bytes
+from filmgate.spec import Job
+from filmgate.video import FrameTable
+
+ORDER_VERSION = 1
+"""Raised when the same facts give other samples than before."""
+
+
+class OrderFacts(Record, frozen=True, kw_only=True):
+    """Everything that decides the samples; two orders with equal facts are the same order."""
+
+    version: int = ORDER_VERSION
+    """Version of the arithmetic."""
+    catalog_digest: str
+    """The videos: contents, labels and frame counts, in row order."""
+    seed: int
+    split: Split
+    frames: int
+    """Frames per clip (T)."""
+    stride: int | None
+    """Source frames from one clip frame to the next; None when ``fps`` is set."""
+    fps: float | None
+    """Clip frames per second of source time; None when ``stride`` is set."""
+    crop: Literal["random", "centre"]
+    flip: bool
+    holdout: float
+    """Share of each video's frames that is kept for evaluation."""
+    clips_per_video: int
+    """Training clips of each video in one epoch."""
+    eval_clips_per_video: int
+    """Held-out clips of each held-out video."""
+    short: Short
+    """What a clip does that is longer than its range."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample:
+    """One clip to be made. T clip frames."""
+
+    number: int
+    """n, counted over all epochs and ranks from 0."""
+    attempt: int
+    """0, or the how manieth replacement of a clip that failed."""
+    epoch: int
+    """0 for held-out clips."""
+    video: int
+    """Row of the catalog."""
+    frame_indices_T: NDArray[np.int64]
+    """Frames of the video in display order; they never fall, except where a short clip loops."""
+    crop_top_share: float
+    """Where the window lies in the free height: 0 at the top, below 1."""
+    crop_left_share: float
+    """Where the window lies in the free width: 0 at the left, below 1."""
+    flip: bool
+    """Mirrored left to right after the crop."""
+    is_padded: bool
+    """The range was too short for the clip, so frames repeat at its end."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Order:
+    """All samples of one split, each found by its number alone."""
+
+    facts: OrderFacts
+    clip_frames: ClipFrames
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the facts."""
+        return digest_bytes(msgspec.json.encode(self.facts))
+
+    @property
+    def num_videos(self) -> int:
+        """Videos in the catalog."""
+        return len(self.clip_frames.num_frames_V)
+
+    @property
+    def epoch_size(self) -> int:
+        """Training samples in one epoch."""
+        return self.num_videos * self.facts.clips_per_video
+
+    @property
+    def num_samples(self) -> int | None:
+        """Length of the held-out list; None for the training stream, which never ends."""
+        if self.facts.split == "train":
+            return None
+        return len(self._held_out_rows) * self.facts.eval_clips_per_video
+
+    @property
+    def num_not_held_out(self) -> int:
+        """Videos that have no held-out part because they are too short, although one was asked."""
+        return self.num_videos - len(self._held_out_rows) if self.facts.holdout else 0
+
+    @property
+    def num_short(self) -> int:
+        """Videos shorter than one clip; with ``fps`` an estimate from the mean frame rate."""
+        return int(np.count_nonzero(self._is_short))
+
+    def video_of(self, number: int, attempt: int = 0) -> int:
+        """The video row of a sample or of its replacement, without a look at its frames.
+
+        Raises IndexError past the end of the held-out list.
+        """
+        if number < 0:
+            raise IndexError(f"sample {number}; samples count from 0")
+        if self.facts.split == "holdout":
+            return int(self._held_out_rows[number // self.facts.eval_clips_per_video])
+        epoch, place = divmod(number, self.epoch_size)
+        own = self._shuffle(epoch)(place) % self.num_videos
+        if attempt == 0 or self.num_videos == 1:
+            return own
+        chance, *_ = draw(self._key("substitute"), number, attempt)
+        return (own + 1 + below(chance, self.num_videos - 1)) % self.num_videos
+
+    def sample(self, number: int) -> Sample:
+        """Sample ``number``, counted from 0.
+
+        Raises IndexError past the end of the held-out list; UserError when the clip is longer
+        than its range and ``short`` is ``raise``.
+        """
+        return self._clip(number, 0)
+
+    def substitute(self, number: int, attempt: int) -> Sample:
+        """What stands in for training sample ``number`` when it and the attempts before failed.
+
+        A random clip of another video (of the same one when there is no other). ``attempt`` counts
+        from 1. Held-out clips have no substitutes: no clip may count twice in an evaluation.
+        """
+        assert attempt >= 1 and self.facts.split == "train"
+        return self._clip(number, attempt)
+
+    def refuse_short(self) -> None:
+        """Raise UserError when ``short`` is ``raise`` and some video is shorter than one clip.
+
+        With ``fps`` only the frame tables know; there the sample itself raises.
+        """
+        if self.facts.short != "raise" or self.facts.stride is None or not self.num_short:
+            return
+        row = int(np.argmax(self._is_short))
+        num_frames = int(self.clip_frames.num_frames_V[row])
+        raise UserError(
+            f"{self.num_short} of {self.num_videos} videos are shorter than one clip, which spans "
+            f"{(self.facts.frames - 1) * self.facts.stride + 1} frames; the first of them is row "
+            f"{row} with {num_frames}",
+            hint=SHORT_HINT,
+        )
+
+    def _clip(self, number: int, attempt: int) -> Sample:
+        is_train = self.facts.split == "train"
+        video = self.video_of(number, attempt)
+        for_start, for_top, for_left, for_flip = draw(self._key("clip"), number, attempt)
+        first, limit = self.clip_frames.bounds(video, self.facts.split)
+        num_starts = max(1, self.clip_frames.num_starts(video, first, limit))
+        offset = below(for_start, num_starts) if is_train else self._even(number, num_starts)
+        indices_T, is_padded = self.clip_frames.indices(video, first + offset, limit)
+        is_random = is_train and self.facts.crop == "random"
+        return Sample(
+            number=number,
+            attempt=attempt,
+            epoch=number // self.epoch_size if is_train else 0,
+            video=video,
+            frame_indices_T=indices_T,
+            crop_top_share=share(for_top) if is_random else 0.5,
+            crop_left_share=share(for_left) if is_random else 0.5,
+            flip=is_train and self.facts.flip and below(for_flip, 2) == 1,
+            is_padded=is_padded,
+        )
+
+    def _even(self, number: int, num_starts: int) -> int:
+        """Held-out clip k of K begins in the middle of the k-th of K equal parts of the starts."""
+        num_clips = self.facts.eval_clips_per_video
+        return (2 * (number % num_clips) + 1) * num_starts // (2 * num_clips)
+
+    @cached_property
+    def _held_out_rows(self) -> NDArray[np.int64]:
+        return np.flatnonzero(self.clip_frames.is_divided(slice(None)))
+
+    @property
+    def _is_short(self) -> NDArray[np.bool_]:
+        everything = slice(None)
+        return self.clip_frames.num_frames_V < self.clip_frames.span(everything)
+
+    @cached_property
+    def _shuffles(self) -> dict[int, Permutation]:
+        return {}
+
+    def _shuffle(self, epoch: int) -> Permutation:
+        """The permutation of an epoch; the last few are kept."""
+        if epoch not in self._shuffles:
+            if len(self._shuffles) >= 8:
+                self._shuffles.clear()
+            key = self._key("epoch") + epoch.to_bytes(8, "little")
+            self._shuffles[epoch] = Permutation(size=self.epoch_size, key=key)
+        return self._shuffles[epoch]
+
+    @cached_property
+    def _keys(self) -> dict[str, bytes]:
+        """One key per purpose, from what the user calls the same run: catalog, seed and split."""
+        root = (
+            f"{self.facts.version} {self.facts.catalog_digest} {self.facts.seed} {self.facts.split}"
+        )
+        return {
+            purpose: blake3(f"filmgate order {root} {purpose}".encode()).digest()
+            for purpose in ("epoch", "clip", "substitute")
+        }
+
+    def _key(self, purpose: str) -> bytes:
+        return self._keys[purpose]
+
+
+def make_order(
+    job: Job,
+    split: Split,
+    *,
+    catalog_digest: str,
+    num_frames_V: NDArray[np.int64],
+    duration_seconds_V: NDArray[np.float64] | None = None,
+    frame_table: Callable[[int], FrameTable] | None = None,
+) -> Order:
+    """The order that a job gives over a catalog.
+
+    Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out.
+
+    Raises UserError when the catalog is empty, or when a video is shorter than one clip and
+    ``short`` is ``raise``.
+    """
+    if len(num_frames_V) == 0:
+        raise UserError("the catalog holds no video", hint="index a folder that holds videos")
+    clip, data = job.clip, job.data
+    facts = OrderFacts(
+        catalog_digest=catalog_digest,
+        seed=job.job.seed,
+        split=split,
+        frames=clip.frames,
+        stride=clip.stride,
+        fps=clip.fps,
+        crop=clip.crop,
+        flip=clip.flip,
+        holdout=data.holdout,
+        clips_per_video=data.clips_per_video,
+        eval_clips_per_video=data.eval_clips_per_video,
+        short=data.short,
+    )
+    clip_frames = ClipFrames(
+        num_frames_V=num_frames_V,
+        frames=clip.frames,
+        stride=clip.stride,
+        fps=clip.fps,
+        holdout=data.holdout,
+        short=data.short,
+        duration_seconds_V=duration_seconds_V,
+        frame_table=frame_table,
+    )
+    order = Order(facts=facts, clip_frames=clip_frames)
+    order.refuse_short()
+    return order
