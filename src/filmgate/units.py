@@ -50,3 +50,11 @@ def format_seconds(seconds: float) -> str:
 def format_rate(per_second: float | None, noun: str) -> str:
     """``12.3 clips/s``; an unknown rate says so."""
     return "unknown" if per_second is None else f"{per_second:.3g} {noun}/s"
+
+
+def format_share(share: float | None) -> str:
+    """A share of a whole as percent: ``62 %``, below ten percent with one decimal: ``0.4 %``."""
+    if share is None:
+        return "unknown"
+    percent = 100 * share
+    return f"{percent:.0f} %" if abs(percent) >= 9.95 else f"{percent:.1f} %"
