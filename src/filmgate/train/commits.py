@@ -1,0 +1,223 @@
+"""Commits: durable checkpoints that are there whole or not at all.
+
+::
+
+    commits/
+    |-- step-00000025/        a commit, renamed into place once every byte is on disk
+    |   |-- model.pt          parts, as bytes
+    |   |-- state.json
+    |   |-- manifest.json     header, and size and digest of each part
+    |   `-- manifest.digest   digest of manifest.json
+    |-- step-00000050.damaged kept aside for a person to look at, never read, never deleted
+    |-- .saving-...           left by a killed save; removed at the next start
+    `-- .removing-...         left by a killed removal; removed at the next start
+
+A commit is read into memory and checked there, so that the bytes that were checked are the bytes
+that are used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from filmgate.errors import UserError
+from filmgate.records import Header, Record, digest_bytes
+from filmgate.records.files import fsync_folder
+
+SCHEMA = "filmgate.commit"
+SCHEMA_VERSION = 1
+_COMMIT_NAME = re.compile(r"step-\d{8,}")
+_LEFTOVER_PREFIXES = (".saving-", ".removing-")
+
+
+class Part(Record, frozen=True):
+    """One file of a commit."""
+
+    size_bytes: int
+    digest: str
+
+
+class Manifest(Record, frozen=True):
+    """What a commit holds."""
+
+    header: Header
+    step: int
+    """Optimizer updates done."""
+    parts: dict[str, Part]
+    """File name -> size and digest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit:
+    """A commit in memory, every digest checked."""
+
+    path: Path
+    manifest: Manifest
+    parts: dict[str, bytes]
+    """File name -> content."""
+
+
+class CommitFolder:
+    """The commits of one run, in one folder.
+
+    ``keep`` newest commits stay; ``on_event`` hears a sentence about everything unusual.
+    One process at a time: the caller holds the run folder.
+    """
+
+    def __init__(self, path: Path, *, keep: int, on_event: Callable[[str], None]) -> None:
+        self.path = path
+        self._keep = keep
+        self._on_event = on_event
+
+    def open(self) -> None:
+        """Create the folder, and remove what killed saves left. Raises UserError."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            for leftover in self._leftovers():
+                shutil.rmtree(leftover)
+                self._on_event(f"removed {leftover.name}, left by a save that was cut off")
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
+
+    def save(self, step: int, parts: Mapping[str, bytes], inputs: Mapping[str, str]) -> int:
+        """Write a commit and return its bytes; it is durable when this returns.
+
+        ``inputs`` are the digests that go into its header. On failure the older commits stay as
+        they were. Raises UserError when the folder cannot be written or is full.
+        """
+        manifest = Manifest(
+            header=Header(schema=SCHEMA, schema_version=SCHEMA_VERSION, inputs=dict(inputs)),
+            step=step,
+            parts={
+                name: Part(size_bytes=len(content), digest=digest_bytes(content))
+                for name, content in parts.items()
+            },
+        )
+        try:
+            self._write(self.path / f"step-{step:08d}", manifest, parts)
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
+        self._remove_old()
+        return sum(part.size_bytes for part in manifest.parts.values())
+
+    def newest(self) -> Commit | None:
+        """The newest commit that is whole; damaged ones before it are set aside, with an event.
+
+        Raises UserError when one was written by another version, or cannot be read or set aside.
+        """
+        for path in sorted(self._commits(), key=_step_of, reverse=True):
+            try:
+                return _read_commit(path)
+            except _DamagedError as damage:
+                aside = self._set_aside(path)
+                self._on_event(
+                    f"commit {path.name} is damaged ({damage}); kept as {aside.name}, not used"
+                )
+        return None
+
+    def _commits(self) -> list[Path]:
+        return [path for path in self.path.iterdir() if _COMMIT_NAME.fullmatch(path.name)]
+
+    def _leftovers(self) -> list[Path]:
+        return [path for path in self.path.iterdir() if path.name.startswith(_LEFTOVER_PREFIXES)]
+
+    def _write(self, target: Path, manifest: Manifest, parts: Mapping[str, bytes]) -> None:
+        temporary = Path(tempfile.mkdtemp(prefix=f".saving-{target.name}-", dir=self.path))
+        try:
+            temporary.chmod(0o755)
+            for name, content in parts.items():
+                _write_durably(temporary / name, content)
+            described = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
+            _write_durably(temporary / "manifest.json", described)
+            _write_durably(temporary / "manifest.digest", digest_bytes(described).encode())
+            fsync_folder(temporary)
+            temporary.rename(target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        fsync_folder(self.path)
+
+    def _remove_old(self) -> None:
+        for path in sorted(self._commits(), key=_step_of)[: -self._keep]:
+            try:
+                # Renamed first: a removal that is cut off must not look like a damaged commit.
+                going = path.rename(path.with_name(f".removing-{path.name}"))
+                shutil.rmtree(going)
+            except OSError as error:
+                self._on_event(f"old commit {path.name} could not be removed: {error}")
+
+    def _set_aside(self, path: Path) -> Path:
+        aside, number = path.with_name(f"{path.name}.damaged"), 1
+        while aside.exists():
+            number += 1
+            aside = path.with_name(f"{path.name}.damaged-{number}")
+        try:
+            path.rename(aside)
+            fsync_folder(self.path)
+        except OSError as error:
+            raise _cannot_write(self.path, error) from None
+        return aside
+
+
+class _DamagedError(Exception):
+    """A commit is not what was written; the message is one clause."""
+
+
+def _step_of(path: Path) -> int:
+    return int(path.name.removeprefix("step-"))
+
+
+def _read_commit(path: Path) -> Commit:
+    """Raises _DamagedError, or UserError for a commit of another version."""
+    described = _read_bytes(path / "manifest.json")
+    if digest_bytes(described).encode() != _read_bytes(path / "manifest.digest"):
+        raise _DamagedError("manifest.json does not have its digest")
+    version = msgspec.json.decode(described)["header"]["schema_version"]
+    if version != SCHEMA_VERSION:
+        raise UserError(
+            f"{path} has layout {version}, this filmgate reads layout {SCHEMA_VERSION}",
+            hint="continue with the version that wrote it, or choose another run folder",
+        )
+    manifest = msgspec.json.decode(described, type=Manifest)
+    parts = {name: _read_part(path / name, part) for name, part in manifest.parts.items()}
+    return Commit(path=path, manifest=manifest, parts=parts)
+
+
+def _read_part(path: Path, part: Part) -> bytes:
+    content = _read_bytes(path)
+    if len(content) != part.size_bytes:
+        raise _DamagedError(f"{path.name} has {len(content)} bytes, expected {part.size_bytes}")
+    if digest_bytes(content) != part.digest:
+        raise _DamagedError(f"{path.name} does not have its digest")
+    return content
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except PermissionError:
+        raise UserError(f"{path} cannot be read", hint="give yourself read permission") from None
+    except OSError as error:
+        raise _DamagedError(f"{path.name}: {error.strerror or error}") from None
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _cannot_write(path: Path, error: OSError) -> UserError:
+    return UserError(
+        f"commits cannot be written to {path}: {error.strerror or error}; the older ones are whole",
+        hint="free some space there or give yourself write permission, then start again",
+    )

@@ -1,0 +1,254 @@
+"""The training loop and the evaluation: ordinary PyTorch, one small function per stage.
+
+Shapes: B clips, T frames, C channels, H height, W width, K classes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch.nn import functional
+
+from filmgate.errors import FeedError, UserError
+from filmgate.feed import Batch, Feed
+from filmgate.records import digest_bytes
+from filmgate.records.telemetry import FeedSnapshot, Step
+from filmgate.spec import Job
+from filmgate.train.journal import Journal
+from filmgate.train.learner import Learner, Progress, learning_rate_at
+from filmgate.train.models import check_logits
+from filmgate.train.signals import StopRequest, StopWait
+
+PIXEL_MEAN = 0.45
+PIXEL_DEVIATION = 0.225
+"""Of all channels alike; source: the normalisation of Kinetics models in PyTorchVideo,
+https://github.com/facebookresearch/pytorchvideo"""
+MAX_GRADIENT_NORM = 1.0
+STEPS_PER_SNAPSHOT = 10
+MAX_EMPTY_BATCHES = 100
+"""So many batches in a row without one usable clip end the run."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """What the held-out clips say of the model."""
+
+    loss: float
+    accuracy: float
+    """Share classified right, 0..1."""
+    chance: float
+    """Share of the most frequent class: what always guessing it would score."""
+    num_clips: int
+
+
+class Stopwatch:
+    """Seconds of each stage of a step; on a GPU it waits for the stage to be done."""
+
+    def __init__(self, device: torch.device) -> None:
+        self._is_cuda = device.type == "cuda"
+        self.start()
+
+    def start(self) -> None:
+        """Begin a step."""
+        self._started = self._lapped = time.perf_counter()
+        self._seconds: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        """End a stage."""
+        if self._is_cuda:
+            torch.cuda.synchronize()
+        now = time.perf_counter()
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._lapped
+        self._lapped = now
+
+    def stop(self) -> dict[str, float]:
+        """The fields of a telemetry step, and a new step begins."""
+        fields = {f"{stage}_seconds": seconds for stage, seconds in self._seconds.items()}
+        fields["total_seconds"] = self._lapped - self._started
+        self._started = self._lapped
+        self._seconds = {}
+        return fields
+
+
+@dataclass(kw_only=True)
+class Loop:
+    """One attempt at the steps of a job, from ``progress`` on."""
+
+    job: Job
+    learner: Learner
+    feed: Feed
+    journal: Journal
+    stop: StopRequest
+    progress: Progress
+    """How far it is; replaced after every step."""
+    epoch_clips: int
+    """Training clips in one epoch."""
+    save: Callable[[Progress], None]
+    """Makes a commit."""
+    on_step: Callable[[Step], None]
+
+    def run(self) -> None:
+        """Take steps up to the job's last, or until a stop is asked for; then commit."""
+        first_step = saved_step = self.progress.step
+        watch = Stopwatch(self.learner.device)
+        batches = self._batches()
+        while self.progress.step < self.job.train.steps and not self.stop.is_asked:
+            queued = self.feed.ready_batches
+            try:
+                with self.stop.breaks_wait():
+                    batch = next(batches)
+            except StopWait:
+                break
+            watch.lap("data_wait")
+            self._step(batch, queued, watch)
+            if self.progress.step % self.job.train.commit_every_steps == 0:
+                self.save(self.progress)
+                saved_step = self.progress.step
+                watch.start()
+        if self.progress.step > saved_step:
+            self.save(self.progress)
+        if self.progress.step > first_step:
+            self._snapshot()
+
+    def _step(self, batch: Batch, queued: int, watch: Stopwatch) -> None:
+        step = self.progress.step + 1
+        learning_rate = learning_rate_at(step, self.job)
+        loss = update(self.learner, batch, learning_rate, step, watch)
+        self.progress = self._after(batch, step, loss)
+        self.journal.step = step
+        line = self.journal.write(
+            Step,
+            step=step,
+            epoch=int(self.progress.feed["next_sample"]) / self.epoch_clips,
+            loss=loss,
+            learning_rate=learning_rate,
+            samples_digest=batch.samples_digest,
+            feed_queue_batches=queued,
+            **watch.stop(),
+        )
+        assert isinstance(line, Step)
+        self.on_step(line)
+        if step % STEPS_PER_SNAPSHOT == 0:
+            self._snapshot()
+
+    def _after(self, batch: Batch, step: int, loss: float) -> Progress:
+        digests = (self.progress.samples_digest, batch.samples_digest)
+        return Progress(
+            step=step,
+            feed=self.feed.state_dict(),
+            samples_digest=digest_bytes("\n".join(digests).encode()),
+            loss=loss,
+        )
+
+    def _batches(self) -> Iterator[Batch]:
+        """Batches with at least one usable clip. Raises FeedError when there is none for long."""
+        num_empty = 0
+        for batch in self.feed:
+            if bool(batch.valid_B.any()):
+                num_empty = 0
+                yield batch
+                continue
+            num_empty += 1
+            self.journal.tell(f"no clip of samples {batch.sample_start}... is usable; passed over")
+            if num_empty == MAX_EMPTY_BATCHES:
+                break
+        raise FeedError(
+            f"the feed gave no usable clip in {num_empty} batches in a row",
+            hint="the skipped clips and their reasons are listed in the report",
+        )
+
+    def _snapshot(self) -> None:
+        stats = self.feed.stats()
+        self.journal.write(
+            FeedSnapshot,
+            step=self.progress.step,
+            clips=stats.clips,
+            frames_delivered=stats.frames_delivered,
+            frames_decoded=stats.frames_decoded,
+            bytes_read=stats.bytes_read,
+            worker_busy_seconds=stats.worker_busy_seconds,
+            worker_wait_seconds=stats.worker_wait_seconds,
+            stage_seconds=stats.stage_seconds,
+            skipped=len(stats.skipped),
+        )
+
+
+def update(
+    learner: Learner, batch: Batch, learning_rate: float, step: int, watch: Stopwatch
+) -> float:
+    """One optimizer update; its loss.
+
+    Raises UserError, with the weights as they were, when loss or gradient is not finite.
+    """
+    frames_BTCHW, labels_B = to_device(batch, learner.device)
+    watch.lap("transfer")
+    learner.model.train()
+    loss = functional.cross_entropy(predict(learner, frames_BTCHW), labels_B)
+    watch.lap("forward")
+    learner.optimizer.zero_grad(set_to_none=True)
+    torch.autograd.backward(loss)
+    watch.lap("backward")
+    norm = torch.nn.utils.clip_grad_norm_(learner.model.parameters(), MAX_GRADIENT_NORM)
+    if not math.isfinite(loss.item()) or not math.isfinite(norm.item()):
+        raise _diverged(step, batch, loss.item(), norm.item())
+    for group in learner.optimizer.param_groups:
+        group["lr"] = learning_rate
+    learner.optimizer.step()
+    watch.lap("optimizer")
+    return loss.item()
+
+
+def to_device(batch: Batch, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Normalised float frames (B, T, C, H, W) and labels (B,) of the clips that are valid."""
+    frames_BTCHW, labels_B = batch.frames_BTCHW, batch.labels_B
+    if not bool(batch.valid_B.all()):
+        frames_BTCHW, labels_B = frames_BTCHW[batch.valid_B], labels_B[batch.valid_B]
+    floats_BTCHW = frames_BTCHW.to(device).float()
+    floats_BTCHW.mul_(1 / (255 * PIXEL_DEVIATION)).sub_(PIXEL_MEAN / PIXEL_DEVIATION)
+    return floats_BTCHW, labels_B.to(device)
+
+
+def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
+    """Logits (B, K). Raises UserError when the model gives anything else."""
+    logits = learner.model(frames_BTCHW)
+    return check_logits(logits, learner.factory, (len(frames_BTCHW), learner.num_classes))
+
+
+@torch.no_grad()
+def evaluate(learner: Learner, feed: Feed) -> Score | None:
+    """The score over all usable clips of ``feed``; None when there is none."""
+    learner.model.eval()
+    losses, hits, class_counts = 0.0, 0, torch.zeros(learner.num_classes, dtype=torch.int64)
+    for batch in feed:
+        if not bool(batch.valid_B.any()):
+            continue
+        frames_BTCHW, labels_B = to_device(batch, learner.device)
+        logits_BK = predict(learner, frames_BTCHW)
+        losses += functional.cross_entropy(logits_BK, labels_B, reduction="sum").item()
+        hits += int((logits_BK.argmax(dim=1) == labels_B).sum())
+        class_counts += torch.bincount(labels_B.cpu(), minlength=learner.num_classes)
+    num_clips = int(class_counts.sum())
+    if num_clips == 0:
+        return None
+    return Score(
+        loss=losses / num_clips,
+        accuracy=hits / num_clips,
+        chance=int(class_counts.max()) / num_clips,
+        num_clips=num_clips,
+    )
+
+
+def _diverged(step: int, batch: Batch, loss: float, norm: float) -> UserError:
+    clips = [
+        f"{video_id} frames {int(indices_T[0])}..{int(indices_T[-1])}"
+        for video_id, indices_T in zip(batch.video_ids, batch.frame_indices_BT, strict=True)
+    ]
+    return UserError(
+        f"training diverged at step {step}: loss {loss}, gradient norm {norm};"
+        f" samples: {'; '.join(clips)}; the commits are untouched",
+        hint="lower learning_rate in [train], or look at the clips named above",
+    )

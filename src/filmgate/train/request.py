@@ -1,0 +1,76 @@
+"""What decides the outcome of a run, as flat keys, so that a resume can name what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from filmgate.errors import UserError
+from filmgate.records import Record, digest_bytes
+from filmgate.spec import Job
+
+Value = str | int | float | bool | None
+
+_FREE_KEYS = frozenset(
+    {
+        "job.name",
+        "data.error_budget",
+        "train.commit_every_steps",
+        "train.keep_commits",
+        "train.device",
+    }
+)
+"""May change from one attempt to the next, as may all of [limits]; the samples stay the same."""
+
+
+def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
+    """``table.key`` of the job -> value, and ``catalog`` -> digest; without what may change."""
+    tables: dict[str, dict[str, Value]] = msgspec.to_builtins(job)
+    flat = {
+        f"{table}.{key}": value
+        for table, keys in tables.items()
+        if table != "limits"
+        for key, value in keys.items()
+    }
+    kept = {key: value for key, value in flat.items() if key not in _FREE_KEYS}
+    return kept | {"catalog": catalog_digest}
+
+
+def keys_digest(keys: Mapping[str, Value]) -> str:
+    """The digest of all keys and values."""
+    return digest_bytes(msgspec.json.encode(keys, order="sorted"))
+
+
+def refuse_other_job(there: Mapping[str, Value], now: Mapping[str, Value], place: Path) -> None:
+    """Raise UserError, naming the differing keys, when ``place`` holds another job's work."""
+    different = [key for key in {**now, **there} if there.get(key) != now.get(key)]
+    if different:
+        listed = ", ".join(
+            f"{key} ({there.get(key)!r} there, {now.get(key)!r} now)" for key in different
+        )
+        raise UserError(
+            f"{place} holds the work of another job; different: {listed}",
+            hint="choose another run folder, or give the job and the videos that it began with",
+        )
+
+
+class Origin(Record, frozen=True):
+    """Where a commit was made."""
+
+    keys: dict[str, Value]
+    """What ``outcome_keys`` gave."""
+    device: str
+    """``cpu`` or the name of the GPU."""
+    train_threads: int
+    """CPU threads of the training process."""
+    torch_version: str
+
+    def differences(self, other: Origin) -> list[str]:
+        """What of the machine and software is not the same, a clause each."""
+        return [
+            f"{name.replace('_', ' ')} {getattr(self, name)} there, {getattr(other, name)} here"
+            for name in ("device", "train_threads", "torch_version")
+            if getattr(self, name) != getattr(other, name)
+        ]

@@ -1,0 +1,50 @@
+"""What a finished run came to."""
+
+from __future__ import annotations
+
+from filmgate.records import Header, Record
+from filmgate.train.request import Value
+
+SCHEMA = "filmgate.train"
+SCHEMA_VERSION = 1
+
+
+class TrainResult(Record, frozen=True):
+    """The outcome of a run, as ``train.json`` in the run folder."""
+
+    header: Header
+    steps: int
+    """Optimizer updates done."""
+    final_loss: float
+    """Training loss of the last step."""
+    holdout_loss: float | None
+    """Mean loss over the held-out clips; None when there are none."""
+    accuracy: float | None
+    """Share of held-out clips classified right, 0..1; None when there are none."""
+    chance: float | None
+    """Share of the most frequent class among them: what always guessing it scores."""
+    why_no_accuracy: str | None
+    """The reason when there are no held-out clips; None otherwise."""
+    num_holdout_clips: int
+    num_classes: int
+    class_names: list[str]
+    """Class number -> name."""
+    num_parameters: int
+    """Trainable numbers of the model."""
+    samples_digest: str
+    """Digest over every training sample in order; interruptions do not change it."""
+    attempts: int
+    """Starts of the run; 1 when it was never interrupted."""
+    skipped_clips: int
+    """Training clips left out under the error policy, in the last attempt."""
+    device: str
+    """``cpu`` or the name of the GPU."""
+    train_threads: int
+    """CPU threads of the training process; with another number losses differ in the last digits."""
+    is_bit_repeatable: bool
+    """Whether only deterministic kernels were allowed, as on CPU."""
+    torch_version: str
+    events: list[str]
+    """Everything out of the ordinary, over all attempts."""
+    outcome_keys: dict[str, Value]
+    """What decided the outcome: keys of the job, and the catalog's digest."""

@@ -1,0 +1,250 @@
+"""One training run in one folder, from wherever it was left to its result."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import torch
+
+from filmgate.catalog import Catalog
+from filmgate.errors import Interrupted
+from filmgate.feed import Feed, open_feed
+from filmgate.records import Header, read_record, write_record
+from filmgate.records.telemetry import Evaluation, Finish, Save, Start, Step
+from filmgate.spec import Job
+from filmgate.train.commits import Commit, CommitFolder
+from filmgate.train.journal import Journal
+from filmgate.train.learner import Learner, Progress, make_learner, pack, unpack
+from filmgate.train.loop import Loop, Score, evaluate
+from filmgate.train.repeatable import choose_device, device_name, repeatable
+from filmgate.train.request import Origin, Value, keys_digest, outcome_keys, refuse_other_job
+from filmgate.train.result import SCHEMA, SCHEMA_VERSION, TrainResult
+from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
+from filmgate.work.cores import num_usable_cores
+
+OnProgress = Callable[[int, int, str], None]
+OnEvent = Callable[[str], None]
+
+
+def train_run(
+    job: Job,
+    catalog: Catalog,
+    run_folder: Path,
+    *,
+    on_progress: OnProgress | None = None,
+    on_event: OnEvent | None = None,
+) -> TrainResult:
+    """Train ``job`` on ``catalog`` to its end; the result is also in ``train.json``.
+
+    Goes on from the newest valid commit in ``run_folder``; a finished run is not trained again.
+    The caller holds the folder: one process at a time. ``on_progress`` hears (steps done, steps
+    in all, loss), ``on_event`` a sentence about everything unusual.
+
+    Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
+    after SIGTERM or SIGINT: the step at hand is finished and committed first; a second signal
+    stops at once.
+    """
+    keys = outcome_keys(job, catalog.digest)
+    finished = run_folder / "train.json"
+    if finished.exists():
+        recorded = read_record(finished, TrainResult)
+        refuse_other_job(recorded.outcome_keys, keys, run_folder)
+        return recorded
+    journal = Journal(run_folder / "telemetry.jsonl", on_event)
+    with StopRequest() as stop:
+        try:
+            journal.open()
+            attempt = _Attempt(
+                job=job,
+                catalog=catalog,
+                folder=run_folder,
+                journal=journal,
+                stop=stop,
+                on_progress=on_progress,
+                origin=_origin(job, keys),
+            )
+            return attempt.run()
+        except StopAtOnce:
+            raise Interrupted(
+                f"stopped at once by a second signal, after step {journal.step} of "
+                f"{job.train.steps}; steps since the last commit will be done again",
+                hint="the same command again continues from the newest commit",
+            ) from None
+        finally:
+            journal.close()
+
+
+def _origin(job: Job, keys: dict[str, Value]) -> Origin:
+    return Origin(
+        keys=keys,
+        device=device_name(choose_device(job.train.device)),
+        train_threads=job.limits.train_threads or num_usable_cores(),
+        torch_version=torch.__version__,
+    )
+
+
+@dataclass(kw_only=True)
+class _Attempt:
+    """From one start of the process to its end."""
+
+    job: Job
+    catalog: Catalog
+    folder: Path
+    journal: Journal
+    stop: StopRequest
+    on_progress: OnProgress | None
+    origin: Origin
+
+    def run(self) -> TrainResult:
+        """Resume or begin, train, commit, evaluate, record."""
+        device = choose_device(self.job.train.device)
+        commits = CommitFolder(
+            self.folder / "commits", keep=self.job.train.keep_commits, on_event=self.journal.tell
+        )
+        commits.open()
+        with repeatable(self.job.job.seed, self.origin.train_threads, device):
+            with open_feed(self.job, self.catalog, split="train") as feed:
+                learner = make_learner(self.job, feed.num_classes, device)
+                progress = self._resume(learner, feed, commits.newest())
+                progress = self._train(learner, feed, progress, commits)
+                skipped = len(feed.stats().skipped)
+            self._leave_if_asked(progress)
+            score = self._evaluate(learner, progress)
+        return self._finish(learner, feed, progress, score, skipped)
+
+    def _resume(self, learner: Learner, feed: Feed, commit: Commit | None) -> Progress:
+        """Put the commit into learner and feed; without one the run begins."""
+        if commit is None:
+            return Progress(step=0, feed=feed.state_dict(), samples_digest="", loss=None)
+        there = msgspec.json.decode(commit.parts["origin.json"], type=Origin)
+        refuse_other_job(there.keys, self.origin.keys, self.folder)
+        progress = unpack(learner, commit.parts)
+        feed.load_state_dict(progress.feed)
+        self.journal.step = progress.step
+        self.journal.tell(f"continues after step {progress.step} of {self.job.train.steps}")
+        different = there.differences(self.origin)
+        if different:
+            self.journal.tell(
+                f"the commit was made elsewhere ({'; '.join(different)}): losses may differ in "
+                "their last digits from an uninterrupted run"
+            )
+        return progress
+
+    def _train(
+        self, learner: Learner, feed: Feed, progress: Progress, commits: CommitFolder
+    ) -> Progress:
+        clip = self.job.clip
+        self.journal.write(
+            Start,
+            header=self._header("filmgate.telemetry", 1),
+            step=progress.step,
+            device=self.origin.device,
+            world_size=1,
+            num_workers=feed.num_workers,
+            batch_size=self.job.train.batch_size,
+            clip_frames=clip.frames,
+            clip_bytes=clip.frames * clip.height * clip.width * 3,
+            cores=num_usable_cores(),
+            train_threads=self.origin.train_threads,
+        )
+        loop = Loop(
+            job=self.job,
+            learner=learner,
+            feed=feed,
+            journal=self.journal,
+            stop=self.stop,
+            progress=progress,
+            epoch_clips=feed.epoch_size,
+            save=lambda now: self._save(learner, now, commits),
+            on_step=self._show,
+        )
+        loop.run()
+        return loop.progress
+
+    def _show(self, step: Step) -> None:
+        if self.on_progress is not None:
+            self.on_progress(step.step, self.job.train.steps, f"loss {step.loss:.3f}")
+
+    def _save(self, learner: Learner, progress: Progress, commits: CommitFolder) -> None:
+        started = time.perf_counter()
+        parts = pack(learner, progress) | {"origin.json": msgspec.json.encode(self.origin)}
+        num_bytes = commits.save(progress.step, parts, self._inputs())
+        stall_seconds = time.perf_counter() - started
+        self.journal.write(Save, step=progress.step, stall_seconds=stall_seconds, bytes=num_bytes)
+
+    def _leave_if_asked(self, progress: Progress) -> None:
+        """Raises Interrupted."""
+        if self.stop.is_asked:
+            kept = f"committed after step {progress.step}" if progress.step else "before any step"
+            raise Interrupted(
+                f"stopped by {self.stop.signal_name}, {kept} of {self.job.train.steps}",
+                hint="the same command again continues from there",
+            )
+
+    def _evaluate(self, learner: Learner, progress: Progress) -> Score | None:
+        """The held-out score; a stop meanwhile leaves the commit as it is."""
+        started = time.perf_counter()
+        try:
+            with (
+                self.stop.breaks_wait(),
+                open_feed(self.job, self.catalog, split="holdout") as feed,
+            ):
+                score = evaluate(learner, feed)
+        except StopWait:
+            self._leave_if_asked(progress)
+            raise
+        if score is not None:
+            self.journal.write(
+                Evaluation,
+                step=progress.step,
+                seconds=time.perf_counter() - started,
+                loss=score.loss,
+                accuracy=score.accuracy,
+                num_clips=score.num_clips,
+            )
+        return score
+
+    def _finish(
+        self, learner: Learner, feed: Feed, progress: Progress, score: Score | None, skipped: int
+    ) -> TrainResult:
+        assert progress.loss is not None
+        result = TrainResult(
+            header=self._header(SCHEMA, SCHEMA_VERSION),
+            steps=progress.step,
+            final_loss=progress.loss,
+            holdout_loss=score.loss if score else None,
+            accuracy=score.accuracy if score else None,
+            chance=score.chance if score else None,
+            why_no_accuracy=None if score else self._why_no_score(),
+            num_holdout_clips=score.num_clips if score else 0,
+            num_classes=learner.num_classes,
+            class_names=feed.class_names,
+            num_parameters=learner.num_parameters,
+            samples_digest=progress.samples_digest,
+            attempts=self.journal.attempt + 1,
+            skipped_clips=skipped,
+            device=self.origin.device,
+            train_threads=self.origin.train_threads,
+            is_bit_repeatable=learner.device.type == "cpu",
+            torch_version=self.origin.torch_version,
+            events=self.journal.events(),
+            outcome_keys=self.origin.keys,
+        )
+        write_record(self.folder / "train.json", result)
+        self.journal.write(Finish, step=progress.step)
+        return result
+
+    def _why_no_score(self) -> str:
+        if self.job.data.holdout == 0 or self.job.data.eval_clips_per_video == 0:
+            return "data.holdout is 0"
+        return "no video is long enough to give a whole clip on both sides of the held-out border"
+
+    def _inputs(self) -> dict[str, str]:
+        return {"catalog": self.catalog.digest, "job": keys_digest(self.origin.keys)}
+
+    def _header(self, schema: str, schema_version: int) -> Header:
+        return Header(schema=schema, schema_version=schema_version, inputs=self._inputs())

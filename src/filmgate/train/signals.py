@@ -1,0 +1,74 @@
+"""SIGTERM and SIGINT as a request that the loop answers between two steps."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class StopWait(BaseException):
+    """Leaves a wait that may be broken off, once a stop is asked for."""
+
+
+class StopAtOnce(BaseException):
+    """A second signal: leave without another commit."""
+
+
+class StopRequest:
+    """A context in which the first signal is remembered and the second one raises StopAtOnce.
+
+    A third meets the handlers that were there before, which are put back at the end in any case.
+    Outside the main thread Python delivers no signals, and nothing is installed.
+    """
+
+    def __init__(self) -> None:
+        self.signal_name: str | None = None
+        self._may_break = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> StopRequest:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGINT):
+                self._before[number] = signal.signal(number, self._on_signal)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._put_back()
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a signal has come."""
+        return self.signal_name is not None
+
+    @contextmanager
+    def breaks_wait(self) -> Iterator[None]:
+        """Inside, a signal raises StopWait: for waits after which nothing is half done."""
+        self._may_break = True
+        try:
+            if self.is_asked:
+                raise StopWait
+            yield
+        finally:
+            self._may_break = False
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_asked:
+            self._put_back()
+            raise StopAtOnce
+        self.signal_name = signal.Signals(number).name
+        if self._may_break:
+            raise StopWait
+
+    def _put_back(self) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        self._before = {}

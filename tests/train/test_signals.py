@@ -1,0 +1,60 @@
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import pytest
+
+from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_is_remembered_and_stops_nothing(number: signal.Signals) -> None:
+    with StopRequest() as stop:
+        assert not stop.is_asked
+        os.kill(os.getpid(), number)
+        assert stop.signal_name == number.name
+
+
+def test_a_signal_breaks_a_wait_that_may_be_broken() -> None:
+    with StopRequest() as stop:
+        with pytest.raises(StopWait), stop.breaks_wait():
+            os.kill(os.getpid(), signal.SIGTERM)
+            threading.Event().wait(30)
+        assert stop.is_asked
+
+
+def test_a_wait_is_not_begun_after_a_signal() -> None:
+    with StopRequest() as stop:
+        os.kill(os.getpid(), signal.SIGTERM)
+        with pytest.raises(StopWait), stop.breaks_wait():
+            pytest.fail("the wait was begun")
+
+
+def test_a_second_signal_stops_at_once() -> None:
+    with pytest.raises(StopAtOnce), StopRequest():
+        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), signal.SIGTERM)
+        threading.Event().wait(30)
+
+
+def test_the_handlers_that_were_there_come_back() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with StopRequest():
+        assert signal.getsignal(signal.SIGTERM) != before[0]
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+def test_in_another_thread_nothing_is_installed() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    seen: list[object] = []
+
+    def work() -> None:
+        with StopRequest() as stop:
+            seen.extend([signal.getsignal(signal.SIGTERM), stop.is_asked])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(30)
+    assert seen == [before, False]
