@@ -1,0 +1,93 @@
+"""Opening the one video stream of a file, and saying in one clause why it cannot be opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import av
+from av.codec.context import ThreadType
+from av.container import InputContainer
+from av.stream import Discard, Disposition
+from av.video.stream import VideoStream
+
+from filmgate.errors import UnreadableVideo
+
+_NOT_VIDEO = {"tty": "text, not a video", "image2": "a still image, not a video"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpenVideo:
+    """An open file and its video stream, which decodes on the calling thread alone."""
+
+    container: InputContainer
+    stream: VideoStream
+
+    def __enter__(self) -> OpenVideo:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.container.close()
+
+
+def open_video(path: Path) -> OpenVideo:
+    """Open the first video stream that is no cover picture; other streams are not read.
+
+    Raises UnreadableVideo, with the reason in one clause.
+    """
+    try:
+        container = av.open(str(path), "r", metadata_errors="replace")
+    except (av.FFmpegError, OSError) as error:
+        raise UnreadableVideo(path, _why_not_open(path, error)) from None
+    try:
+        stream = _choose_stream(path, container)
+    except UnreadableVideo:
+        container.close()
+        raise
+    for other in container.streams:
+        if other.index != stream.index:
+            other.discard = Discard.all
+    stream.codec_context.thread_type = ThreadType.NONE
+    stream.codec_context.thread_count = 1
+    return OpenVideo(container=container, stream=stream)
+
+
+def _choose_stream(path: Path, container: InputContainer) -> VideoStream:
+    name = container.format.name
+    if name in _NOT_VIDEO or name.endswith("_pipe"):
+        raise UnreadableVideo(path, _NOT_VIDEO.get(name, _NOT_VIDEO["image2"]))
+    streams = [s for s in container.streams.video if not s.disposition & Disposition.attached_pic]
+    if streams and streams[0].codec_context is None:
+        raise UnreadableVideo(path, "no decoder for its video codec")
+    if streams:
+        return streams[0]
+    if container.streams.audio:
+        raise UnreadableVideo(path, "audio only, no video stream")
+    raise UnreadableVideo(path, "no video stream in it")
+
+
+def _why_not_open(path: Path, error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, PermissionError):
+        return "no permission to read it"
+    if isinstance(error, IsADirectoryError):
+        return "a folder, not a file"
+    try:
+        with path.open("rb") as file:
+            start = file.read(256)
+    except OSError as read_error:
+        return f"cannot be read: {read_error.strerror}"
+    if not start:
+        return "the file is empty"
+    if start.lstrip()[:1] == b"<":
+        return "a web page or other markup, not a video"
+    if start[4:8] in (b"ftyp", b"moov", b"mdat", b"free", b"wide", b"skip"):
+        return "its index (moov) is missing or damaged; the file is probably cut off"
+    return "not a video that FFmpeg can open"

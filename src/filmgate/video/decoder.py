@@ -1,0 +1,79 @@
+"""The one decode loop: packets in, frames out, each with the place of the packet it came from.
+
+Frames are known by the packet that carried them and by nothing else. Before a packet goes in, its
+time is replaced by a serial number, which the decoder hands through to the frame; the serial
+numbers go on over seeks, so a frame that a flushed decoder still gives from an earlier run is
+known as stale.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import av
+
+from filmgate.video.source import PacketSource
+from filmgate.video.table import FrameTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decoded:
+    """A frame as the decoder gave it."""
+
+    place: int
+    """Number of the packet that carried it."""
+    frame: av.VideoFrame
+
+
+class Decoder:
+    """Decodes from an entry point on; ``damaged`` are the places where something went wrong."""
+
+    def __init__(self, path: Path, table: FrameTable) -> None:
+        self.source = PacketSource(path, table)
+        self.entry = 0
+        self.ended = False
+        self.damaged: list[int] = []
+        self._serial = 0
+        self._serial_less_place = 0
+        self._first_serial = 0
+
+    def start(self, entry: int) -> None:
+        """Begin again at an entry point, or at the start of the file."""
+        self.source.go_to(entry)
+        self.entry, self.ended, self.damaged = entry, False, []
+        self._first_serial = self._serial
+        self._serial_less_place = self._serial - self.source.place
+
+    def step(self) -> list[Decoded]:
+        """Feed one packet, or drain at the end; what comes out, in output order."""
+        place, read_faults = self.source.place, self.source.read_faults
+        packet = self.source.next()
+        if self.source.read_faults != read_faults:
+            self.damaged.append(place)
+        context = self.source.video.stream.codec_context
+        if packet is None:
+            self.ended = True
+        else:
+            packet.pts = self._serial
+            self._serial += 1
+        try:
+            frames = context.decode(packet)
+        except av.FFmpegError:
+            self.damaged.append(place)
+            frames = []
+        return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
+
+    def _is_of_this_run(self, frame: av.VideoFrame) -> bool:
+        return frame.pts is not None and frame.pts >= self._first_serial
+
+    def _decoded(self, frame: av.VideoFrame) -> Decoded:
+        assert frame.pts is not None
+        place = frame.pts - self._serial_less_place
+        if frame.is_corrupt:
+            self.damaged.append(place)
+        return Decoded(place=place, frame=frame)
+
+    def close(self) -> None:
+        """Close the file."""
+        self.source.close()

@@ -1,0 +1,169 @@
+"""Any frames of one video, in any order, the same bits as one sequential decode."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+
+from filmgate.errors import UndecodableFrame
+from filmgate.video.decoder import Decoded, Decoder
+from filmgate.video.table import FIRST_PACKET, FrameTable
+
+REORDER_FRAMES = 16
+"""The most frames that codecs hold back; a frame that is this late does not come."""
+WORTH_A_SEEK_PACKETS = 4
+"""Packets that are decoded rather than jumped over."""
+
+
+class VideoReader:
+    """Opens at the first read and keeps its decoder open; one thread, not to be shared by two.
+
+    Pickled, or used in a forked child, it opens the file anew there.
+    """
+
+    def __init__(self, path: Path | str, table: FrameTable) -> None:
+        self.path = Path(path)
+        self.table = table
+        self.num_decoded = 0
+        self._decoder: Decoder | None = None
+        self._owner = os.getpid()
+        self._pending: dict[int, Decoded] = {}
+        self._newest = -1
+
+    def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
+        return VideoReader, (self.path, self.table)
+
+    def __enter__(self) -> VideoReader:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file; the next read opens it again."""
+        if self._decoder is not None and self._owner == os.getpid():
+            self._decoder.close()
+        self._decoder, self._pending, self._newest = None, {}, -1
+
+    def frames(self, indices: Sequence[int]) -> Iterator[tuple[int, av.VideoFrame]]:
+        """Each distinct wanted frame once, ascending, with its time in the table's time base.
+
+        Raises IndexError at once for an index outside 0..N-1, and UndecodableFrame for a frame
+        that does not come out or comes out damaged; the ones after it can still be asked for.
+        """
+        wanted = sorted({int(index) for index in indices})
+        if wanted and not 0 <= wanted[0] <= wanted[-1] < self.table.num_frames:
+            outside = wanted[0] if wanted[0] < 0 else wanted[-1]
+            raise IndexError(f"{self.path}: frame {outside} of {self.table.num_frames}")
+        return ((index, self._frame(index)) for index in wanted)
+
+    def _frame(self, index: int) -> av.VideoFrame:
+        decoder = self._decoder_for(index)
+        while index not in self._pending and not decoder.ended:
+            if self._newest > index + REORDER_FRAMES:
+                break
+            self._step(decoder)
+        for passed in [other for other in self._pending if other < index]:
+            del self._pending[passed]
+        decoded = self._pending.pop(index, None)
+        fault = self._fault(index, decoded, decoder)
+        if fault is not None or decoded is None:
+            raise UndecodableFrame(self.path, fault or "")
+        decoded.frame.pts = int(self.table.pts[index])
+        decoded.frame.time_base = self.table.time_base
+        return decoded.frame
+
+    def _step(self, decoder: Decoder) -> None:
+        for decoded in decoder.step():
+            self.num_decoded += 1
+            index = self._index_of(decoded.place)
+            if index >= 0:
+                self._pending[index] = decoded
+                self._newest = max(self._newest, index)
+
+    def _index_of(self, place: int) -> int:
+        return int(self._frame_of_packet[place]) if place < len(self._frame_of_packet) else -1
+
+    @cached_property
+    def _frame_of_packet(self) -> NDArray[np.int32]:
+        """(packets up to the last that is shown,) frame that each packet carries, -1 for none."""
+        frame_of_packet = np.full(int(self.table.packet.max()) + 1, -1, np.int32)
+        frame_of_packet[self.table.packet] = np.arange(self.table.num_frames)
+        return frame_of_packet
+
+    def _decoder_for(self, index: int) -> Decoder:
+        """The decoder at a place from which the frame comes out right by decoding on."""
+        if self._decoder is not None and self._owner != os.getpid():
+            self.close()
+        if self._decoder is None:
+            self._owner = os.getpid()
+            self._decoder = Decoder(self.path, self.table)
+        elif index in self._pending or self._can_go_on(self._decoder, index):
+            return self._decoder
+        self._pending, self._newest = {}, -1
+        try:
+            self._decoder.start(int(self.table.entry_of_frame[index]))
+        except UndecodableFrame:
+            self.close()
+            raise
+        return self._decoder
+
+    def _can_go_on(self, decoder: Decoder, index: int) -> bool:
+        if index <= self._newest or decoder.ended:
+            return False
+        if decoder.entry != FIRST_PACKET:
+            if index < self.table.entries.first_frame[decoder.entry]:
+                return False
+        entry = int(self.table.entry_of_frame[index])
+        if entry == FIRST_PACKET:
+            return True
+        ahead = int(self.table.entries.packet[entry]) - decoder.source.place
+        return ahead <= WORTH_A_SEEK_PACKETS
+
+    def _fault(self, index: int, decoded: Decoded | None, decoder: Decoder) -> str | None:
+        """Why the frame cannot be given; None for a sound one."""
+        first, end = self._interval(index)
+        if decoded is None:
+            return f"frame {index} does not come out of the decoder (frames {first}-{end - 1})"
+        start = self._clean_packet(index)
+        if any(start <= place <= decoded.place for place in decoder.damaged):
+            return f"frame {index} is damaged: decoder error in frames {first}-{end - 1}"
+        return None
+
+    @cached_property
+    def _clean_points(self) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """(packet, first frame) of each place behind which earlier damage has no effect."""
+        if self.table.access == "seek":
+            entries = self.table.entries
+            return entries.packet, entries.first_frame.astype(np.int64)
+        keys = np.flatnonzero(self.table.is_key)
+        return self.table.packet[keys], keys
+
+    def _clean_point(self, index: int) -> int:
+        packets, first_frames = self._clean_points
+        by_packet = np.searchsorted(packets, self.table.packet[index], side="right") - 1
+        by_frame = np.searchsorted(first_frames, index, side="right") - 1
+        return int(min(by_packet, by_frame))
+
+    def _clean_packet(self, index: int) -> int:
+        point = self._clean_point(index)
+        return int(self._clean_points[0][point]) if point >= 0 else 0
+
+    def _interval(self, index: int) -> tuple[int, int]:
+        """First frame, and frame after the last, that share the fate of a frame."""
+        point, first_frames = self._clean_point(index), self._clean_points[1]
+        first = int(first_frames[point]) if point >= 0 else 0
+        later = first_frames[point + 1 :]
+        return first, int(later[0]) if len(later) else self.table.num_frames

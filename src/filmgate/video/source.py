@@ -1,0 +1,159 @@
+"""The packets of one video stream, each with its place, from the start or from an entry point.
+
+A seek is a request to the demuxer and never believed: packets are read and dropped until one is
+the entry point by size, checksum, byte position and time. When the demuxer lands too late an
+earlier entry point is tried, and at last the file is read from its start, counting packets.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import numpy as np
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from filmgate.errors import UndecodableFrame
+from filmgate.video.container import OpenVideo, open_video
+from filmgate.video.packets import packets_of
+from filmgate.video.table import FIRST_PACKET, FrameTable
+
+SLACK_PACKETS = 64
+"""Packets that may come before the wanted one beyond what the table counts (partial ones)."""
+
+
+class PacketSource:
+    """One open file; ``place`` is the number of the packet that ``next`` gives."""
+
+    def __init__(self, path: Path, table: FrameTable) -> None:
+        self.path = path
+        self.table = table
+        self.place = 0
+        self.read_faults = 0
+        self._video: OpenVideo | None = None
+        self._packets: Iterator[Packet[VideoStream]] = iter(())
+        self._held: Packet[VideoStream] | None = None
+        self._by_size = _entries_by_size(table)
+
+    @property
+    def video(self) -> OpenVideo:
+        """The open file; ``go_to`` opens it."""
+        assert self._video is not None
+        return self._video
+
+    def _count_fault(self) -> None:
+        self.read_faults += 1
+
+    def close(self) -> None:
+        """Close the file."""
+        self._packets, self._held = iter(()), None
+        if self._video is not None:
+            self._video.container.close()
+            self._video = None
+
+    def next(self) -> Packet[VideoStream] | None:
+        """The packet at ``place``, which moves on; None at the end of the stream.
+
+        Raises UndecodableFrame when its time is not the one in the table.
+        """
+        packet, self._held = self._held or next(self._packets, None), None
+        if packet is None:
+            return None
+        self.place += 1
+        return packet
+
+    def go_to(self, entry: int) -> None:
+        """Make ``next`` give the packet of an entry point; the decoder is reset as well.
+
+        Raises UndecodableFrame when the file is no longer the one that was indexed.
+        """
+        if entry != FIRST_PACKET:
+            if self._video is None:
+                self._open()
+            back = 0
+            while entry - back >= 0:
+                if self._seek(entry - back, entry):
+                    return
+                back = 2 * back + 1
+        self._from_start(entry)
+
+    def _open(self) -> None:
+        self.close()
+        size = self.path.stat().st_size if self.path.exists() else -1
+        if size != self.table.file_bytes:
+            reason = f"the file changed since it was indexed ({self.table.file_bytes} bytes then)"
+            raise UndecodableFrame(self.path, reason, hint="index it again")
+        self._video = open_video(self.path)
+        stream = self._video.container.streams[self.table.stream_index]
+        assert stream.index == self._video.stream.index
+        self._packets = packets_of(self._video, self._count_fault)
+        self.place = 0
+
+    def _from_start(self, entry: int) -> None:
+        self._open()
+        if entry == FIRST_PACKET:
+            return
+        wanted = int(self.table.entries.packet[entry])
+        for _ in range(wanted):
+            self.next()
+        packet = self.next()
+        if packet is None or entry not in self._matches(packet):
+            raise UndecodableFrame(
+                self.path,
+                f"packet {wanted} is not the one that was indexed",
+                hint="index it again",
+            )
+        self._hold(packet, wanted)
+
+    def _hold(self, packet: Packet[VideoStream], place: int) -> None:
+        self._held, self.place = packet, place
+
+    def _seek(self, target: int, entry: int) -> bool:
+        """Ask for ``target`` and read on to ``entry``; False when that does not lead there."""
+        entries = self.table.entries
+        try:
+            self.video.container.seek(
+                int(entries.seek_target[target]),
+                stream=None if self.table.seek_by == "byte" else self.video.stream,
+                unsupported_byte_offset=self.table.seek_by == "byte",
+            )
+        except av.FFmpegError:
+            return False
+        self._packets, self._held = packets_of(self.video, self._count_fault), None
+        wanted = int(entries.packet[entry])
+        for _ in range(wanted - int(entries.packet[target]) + SLACK_PACKETS):
+            packet = self.next()
+            if packet is None:
+                return False
+            matches = self._matches(packet)
+            if entry in matches:
+                self._hold(packet, wanted)
+                return True
+            if matches and min(matches) > entry:
+                return False
+        return False
+
+    def _matches(self, packet: Packet[VideoStream]) -> list[int]:
+        """Entry points that the packet may be; several only where content and place repeat."""
+        candidates = self._by_size.get(packet.size, [])
+        if not candidates:
+            return []
+        entries, checksum = self.table.entries, zlib.crc32(packet)
+        time = {"dts": packet.dts, "pts": packet.pts, "byte": None}[self.table.seek_by]
+        return [
+            entry
+            for entry in candidates
+            if entries.crc32[entry] == checksum
+            and (packet.pos is None or entries.position[entry] in (-1, packet.pos))
+            and (time is None or entries.seek_target[entry] == time)
+        ]
+
+
+def _entries_by_size(table: FrameTable) -> dict[int, list[int]]:
+    by_size: dict[int, list[int]] = {}
+    for entry, size in enumerate(np.asarray(table.entries.size).tolist()):
+        by_size.setdefault(size, []).append(entry)
+    return by_size
