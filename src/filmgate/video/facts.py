@@ -7,7 +7,7 @@ from typing import Literal
 from filmgate.records import Record
 
 
-class VideoFacts(Record, frozen=True):
+class VideoFacts(Record, frozen=True, kw_only=True):
     """The properties of one video. None means that the file does not tell."""
 
     container: str

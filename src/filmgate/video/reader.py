@@ -123,9 +123,9 @@ class VideoReader:
     def _can_go_on(self, decoder: Decoder, index: int) -> bool:
         if index <= self._newest or decoder.ended:
             return False
-        if decoder.entry != FIRST_PACKET:
-            if index < self.table.entries.first_frame[decoder.entry]:
-                return False
+        first_frames = self.table.entries.first_frame
+        if decoder.entry != FIRST_PACKET and index < first_frames[decoder.entry]:
+            return False
         entry = int(self.table.entry_of_frame[index])
         if entry == FIRST_PACKET:
             return True

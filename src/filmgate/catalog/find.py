@@ -1,0 +1,106 @@
+"""Which files are to be indexed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from filmgate.errors import UserError
+
+VIDEO_SUFFIXES = frozenset(
+    {
+        ".264", ".265", ".3g2", ".3gp", ".asf", ".avi", ".divx", ".dv", ".f4v", ".flv", ".gif",
+        ".h264", ".h265", ".hevc", ".ivf", ".m1v", ".m2ts", ".m2v", ".m4v", ".mjpeg", ".mjpg",
+        ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf", ".nut", ".obu", ".ogv", ".qt",
+        ".rm", ".rmvb", ".ts", ".vob", ".webm", ".wmv", ".y4m",
+    }
+)  # fmt: skip
+"""Names that are taken for videos inside a folder; a file that is named itself is always taken."""
+
+
+@dataclass(frozen=True, kw_only=True, order=True)
+class Found:
+    """One file to index."""
+
+    video_id: str
+    """Path below its root, with forward slashes."""
+    path: Path
+    folder_label: str | None
+    """Name of the folder it lies in; None directly below the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """Everything that was found."""
+
+    videos: list[Found]
+    """Sorted by ``video_id``, which is unique."""
+    num_ignored: int
+    """Files that are no videos by their names."""
+
+
+def find_videos(roots: Sequence[Path]) -> Findings:
+    """The videos in and below the roots (files or folders); hidden files are ignored.
+
+    Raises UserError for a missing root, an unreadable folder, no video at all, and two roots that
+    give the same ``video_id``.
+    """
+    videos: list[Found] = []
+    num_ignored = 0
+    for root in roots:
+        if not root.exists():
+            raise UserError(f"{root} does not exist", hint="name a video or a folder of videos")
+        if root.is_file():
+            videos.append(Found(video_id=root.name, path=root.resolve(), folder_label=None))
+            continue
+        for path in _files_below(root):
+            if path.suffix.lower() in VIDEO_SUFFIXES and not path.name.startswith("."):
+                videos.append(_found(path, root, with_root_name=len(roots) > 1))
+            else:
+                num_ignored += 1
+    if not videos:
+        names = " ".join(str(root) for root in roots)
+        raise UserError(
+            f"no video in {names} ({num_ignored} other files)",
+            hint="videos are known by names like .mp4 .mov .mkv .webm .avi; name others one by one",
+        )
+    videos.sort()
+    _refuse_twins(videos)
+    return Findings(videos=videos, num_ignored=num_ignored)
+
+
+def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
+    relative = path.relative_to(root)
+    label = relative.parent.name or None
+    prefix = f"{root.resolve().name}/" if with_root_name else ""
+    return Found(video_id=prefix + relative.as_posix(), path=path.absolute(), folder_label=label)
+
+
+def _files_below(root: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise UserError(
+            f"{error.filename} cannot be read: {error.strerror}",
+            hint="allow reading it, or name the folders that you may read",
+        )
+
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, files in os.walk(root, onerror=refuse, followlinks=True):
+        status = Path(folder).stat()
+        if (status.st_dev, status.st_ino) in seen:
+            folders.clear()  # a link that leads back up
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(folder) / name for name in sorted(files))
+
+
+def _refuse_twins(videos: list[Found]) -> None:
+    for one, other in pairwise(videos):
+        if one.video_id == other.video_id:
+            raise UserError(
+                f"{one.path} and {other.path} would both be called {one.video_id}",
+                hint="index their common parent folder",
+            )

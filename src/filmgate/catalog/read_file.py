@@ -1,0 +1,48 @@
+"""The job of one worker: read one file once, for its digest, facts and frame table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from filmgate.catalog.rows import FileStamp
+from filmgate.errors import UnreadableVideo
+from filmgate.records import digest_file
+from filmgate.video import FrameTable, VideoFacts, probe
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRead:
+    """What reading a file gave: facts and table, or the reason why there are none."""
+
+    stamp: FileStamp | None
+    """The file before reading; None when it is to be read again next time."""
+    content_digest: str = ""
+    facts: VideoFacts | None = None
+    table: FrameTable | None = None
+    reason: str | None = None
+    """Why it cannot be used; None when it can."""
+
+
+def stamp_of(path: Path) -> FileStamp | None:
+    """The stamp of a file; None when it is not there."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return FileStamp(size_bytes=status.st_size, mtime_ns=status.st_mtime_ns, inode=status.st_ino)
+
+
+def read_file(path: Path) -> FileRead:
+    """Read a file; a fault of the file is a reason, a fault of ours is raised."""
+    stamp = stamp_of(path)
+    try:
+        facts, table = probe(path)
+        content_digest = digest_file(path)
+    except UnreadableVideo as error:
+        return FileRead(stamp=stamp, reason=error.reason)
+    except OSError as error:
+        return FileRead(stamp=None, reason=f"cannot be read: {error.strerror}")
+    if stamp_of(path) != stamp:
+        return FileRead(stamp=None, reason="it changed while it was read")
+    return FileRead(stamp=stamp, content_digest=content_digest, facts=facts, table=table)

@@ -1,0 +1,68 @@
+"""The records of a catalog."""
+
+from __future__ import annotations
+
+from filmgate.records import Header, Record
+from filmgate.video import VideoFacts
+
+SCHEMA = "filmgate.catalog"
+SCHEMA_VERSION = 1
+"""Raised whenever the meaning of a row or of a frame table changes; older rows are read anew."""
+
+
+class FileStamp(Record, frozen=True):
+    """What tells, without reading it, that a file is still the same."""
+
+    size_bytes: int
+    mtime_ns: int
+    """Time of last change."""
+    inode: int
+    """Number of the file in its file system."""
+
+
+class VideoRow(VideoFacts, frozen=True, kw_only=True):
+    """One usable video: its facts, and who it is."""
+
+    video_id: str
+    """Path below the root that was indexed, with forward slashes."""
+    path: str
+    """Where it lay when it was indexed."""
+    content_digest: str
+    """``blake3:`` digest of the file's bytes."""
+    label: str | None
+    """What it shows; None where it was not labelled."""
+    num_frames: int
+    """Displayed frames that come out."""
+    duration_seconds: float
+    """From the start of the first frame to the end of the last."""
+    stamp: FileStamp
+    """The file when it was read."""
+
+
+class LeftOut(Record, frozen=True):
+    """A file that looks like a video and cannot be used."""
+
+    video_id: str
+    """Path below the root that was indexed."""
+    path: str
+    reason: str
+    """One short clause."""
+    stamp: FileStamp | None
+    """The file when it was tried; None when it is to be tried again next time."""
+
+
+class CatalogHeader(Record, frozen=True):
+    """``catalog.json``."""
+
+    header: Header
+    digest: str
+    """Over content digests, labels and frame counts in row order."""
+    roots: list[str]
+    """The files and folders that were indexed."""
+    num_videos: int
+    num_frames: int
+    """Over all videos."""
+    num_left_out: int
+    """Files listed in ``left_out.parquet``."""
+    num_ignored: int
+    """Files in the folders that are no videos by their names."""

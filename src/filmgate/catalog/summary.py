@@ -1,0 +1,200 @@
+"""What a catalog holds, and what in it will cost time or trouble."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from filmgate.catalog.catalog import Catalog
+from filmgate.records import Record
+
+FAR_APART_FRAMES = 120
+"""Entry points further apart than this make random clips expensive."""
+SHORT_SECONDS = 2.0
+"""Videos shorter than this give few different clips."""
+HDR_TRANSFERS = {"smpte2084", "arib-std-b67"}
+
+
+class Warned(Record, frozen=True):
+    """One kind of trouble."""
+
+    kind: str
+    """Short name, for example ``far-apart-key-frames``."""
+    num_videos: int
+    """How many videos it concerns."""
+    sentence: str
+    """What it is."""
+    advice: str
+    """What to do about it."""
+    examples: list[str]
+    """Up to three ``video_id``."""
+
+
+class CatalogSummary(Record, frozen=True):
+    """A catalog at a glance."""
+
+    path: str
+    digest: str
+    num_videos: int
+    num_frames: int
+    hours: float
+    """Total playing time."""
+    size_bytes: int
+    """Total size of the usable files."""
+    num_left_out: int
+    num_ignored: int
+    codecs: dict[str, int]
+    """Codec -> videos, most frequent first."""
+    sizes: dict[str, int]
+    """``WIDTHxHEIGHT`` as stored -> videos."""
+    labels: dict[str, int]
+    """Label -> videos; unlabelled ones are counted in ``num_unlabelled``."""
+    num_unlabelled: int
+    shortest_seconds: float
+    longest_seconds: float
+    max_frames_between_entry_points: int
+    """The worst of all videos."""
+    left_out_reasons: dict[str, int]
+    """Reason -> files."""
+    warnings: list[Warned]
+
+
+Row = dict[str, Any]
+_KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
+    "damaged": (
+        lambda row: bool(row["damage"]),
+        "some of their frames cannot be decoded",
+        "clips with such frames follow the job's on_error; fetch the files again if you can",
+    ),
+    "far-apart-key-frames": (
+        lambda row: row["max_frames_between_entry_points"] > FAR_APART_FRAMES,
+        f"a random clip may have to decode more than {FAR_APART_FRAMES} frames first",
+        "make a training copy with a key frame every 16 frames",
+    ),
+    "sequential-only": (
+        lambda row: row["access"] == "sequential",
+        "frames can only be reached from the start of the file",
+        "make a training copy; random clips from these are slow",
+    ),
+    "variable-rate": (
+        lambda row: row["is_variable_rate"],
+        "frames are not evenly spaced in time",
+        "use clip.fps instead of clip.stride where motion speed matters",
+    ),
+    "interlaced": (
+        lambda row: row["interlacing"] in ("top-first", "bottom-first"),
+        "each frame holds two moments in time, seen as combing on motion",
+        "deinterlace them, or let small training sizes blur it away",
+    ),
+    "rotated": (
+        lambda row: row["rotation_degrees"] != 0 or row["mirrored"],
+        "the picture is stored turned or mirrored",
+        "nothing: frames are turned upright before they are resized",
+    ),
+    "deep-or-hdr": (
+        lambda row: row["bits_per_sample"] > 8 or row["color_transfer"] in HDR_TRANSFERS,
+        "more than 8 bits per sample, or HDR",
+        "training clips have 8 bits; HDR looks flat unless it is tone-mapped first",
+    ),
+    "size-changes": (
+        lambda row: row["mixed_sizes"],
+        "frames change their size on the way",
+        "nothing: each frame is resized on its own; check that it is one scene",
+    ),
+    "short": (
+        lambda row: row["duration_seconds"] < SHORT_SECONDS,
+        f"shorter than {SHORT_SECONDS:g} s",
+        "data.short says what a clip does that is longer than its video",
+    ),
+}
+"""Kind -> (whether a row is concerned, what it is, what to do)."""
+
+
+def summarise(catalog: Catalog) -> CatalogSummary:
+    """Read the columns of ``videos.parquet`` and say what stands out."""
+    columns = {
+        name: catalog.column(name).to_pylist()
+        for name in (
+            "video_id", "codec", "width", "height", "duration_seconds", "num_frames", "stamp",
+            "is_variable_rate", "interlacing", "rotation_degrees", "mirrored", "bits_per_sample",
+            "color_transfer", "access", "max_frames_between_entry_points", "mixed_sizes", "damage",
+            "sample_aspect",
+        )
+    }  # fmt: skip
+    labels = [label for label in catalog.labels if label is not None]
+    seconds = columns["duration_seconds"]
+    sizes = [f"{w}x{h}" for w, h in zip(columns["width"], columns["height"], strict=True)]
+    return CatalogSummary(
+        path=str(catalog.path),
+        digest=catalog.digest,
+        num_videos=catalog.num_videos,
+        num_frames=catalog.header.num_frames,
+        hours=sum(seconds) / 3600,
+        size_bytes=sum(stamp["size_bytes"] for stamp in columns["stamp"]),
+        num_left_out=catalog.header.num_left_out,
+        num_ignored=catalog.header.num_ignored,
+        codecs=_count(columns["codec"]),
+        sizes=_count(sizes),
+        labels=_count(labels),
+        num_unlabelled=catalog.num_videos - len(labels),
+        shortest_seconds=min(seconds),
+        longest_seconds=max(seconds),
+        max_frames_between_entry_points=max(columns["max_frames_between_entry_points"]),
+        left_out_reasons=_count([one.reason for one in catalog.left_out]),
+        warnings=_warnings(columns) + _of_the_whole(catalog, _count(sizes)),
+    )
+
+
+def _count(values: list[str]) -> dict[str, int]:
+    return dict(Counter(values).most_common())
+
+
+def _warnings(columns: dict[str, list[Any]]) -> list[Warned]:
+    rows = [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
+    warnings = []
+    for kind, (concerns, sentence, advice) in _KINDS.items():
+        concerned = [row["video_id"] for row in rows if concerns(row)]
+        if concerned:
+            warnings.append(_warned(kind, concerned, sentence, advice))
+    return warnings
+
+
+def _of_the_whole(catalog: Catalog, sizes: dict[str, int]) -> list[Warned]:
+    """Warnings about the set, not about single videos."""
+    warnings = []
+    if len(sizes) > 1:
+        rare = list(sizes)[1:]
+        columns = (catalog.column(name).to_pylist() for name in ("video_id", "width", "height"))
+        rows = zip(*columns, strict=True)
+        others = [video for video, width, height in rows if f"{width}x{height}" in rare]
+        warnings.append(
+            _warned(
+                "mixed-sizes",
+                others,
+                f"stored in another size than the most frequent, {next(iter(sizes))}",
+                "nothing: clips are scaled and cropped to one size; mind the cropped edges",
+            )
+        )
+    if catalog.left_out:
+        warnings.append(
+            _warned(
+                "left-out",
+                [one.video_id for one in catalog.left_out],
+                "cannot be used at all",
+                "see left_out.parquet for the reasons; fetch these files again or remove them",
+            )
+        )
+    return warnings
+
+
+def _warned(kind: str, concerned: list[str], sentence: str, advice: str) -> Warned:
+    return Warned(
+        kind=kind,
+        num_videos=len(concerned),
+        sentence=sentence,
+        advice=advice,
+        examples=concerned[:3],
+    )
