@@ -23,3 +23,23 @@ def footage(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(2):
             write_video(root / label / f"{label}{number}.mp4", num_frames=60, hue=hue + number * 7)
     return root
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require-gpu",
+        action="store_true",
+        help="GPU tests fail where there is no GPU, instead of being skipped",
+    )
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("gpu") is None:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        reason = f"torch {torch.__version__} sees no NVIDIA GPU"
+        if item.config.getoption("--require-gpu"):
+            pytest.fail(reason, pytrace=False)
+        pytest.skip(reason)

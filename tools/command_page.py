@@ -45,7 +45,9 @@ def _hidden(parameter: Any) -> bool:
 
 def _row(parameter: Any, command: Any) -> list[str]:
     is_argument = parameter.param_type_name == "argument"
-    names = [parameter.name.upper()] if is_argument else [*parameter.opts, *parameter.secondary_opts]
+    names = (
+        [parameter.name.upper()] if is_argument else [*parameter.opts, *parameter.secondary_opts]
+    )
     return [
         ", ".join(code(name) for name in names),
         _type(parameter, command),
@@ -56,7 +58,8 @@ def _row(parameter: Any, command: Any) -> list[str]:
 
 def _type(parameter: Any, command: Any) -> str:
     """From the signature of the function behind the command, not from typer's insides."""
-    parameters = inspect.signature(command.callback, eval_str=True).parameters
+    function = command.callback
+    parameters = inspect.signature(function, eval_str=True).parameters if function else {}
     if parameter.name not in parameters:
         return "switch"  # typer's own: --install-completion, --show-completion
     annotation = parameters[parameter.name].annotation

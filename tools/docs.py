@@ -1,7 +1,7 @@
 """Write the generated pages of docs/, or check that they are what the code says.
 
-    python -m tools.docs            write them
-    python -m tools.docs --check    exit 1 and show the difference where one is out of date
+python -m tools.docs            write them
+python -m tools.docs --check    exit 1 and show the difference where one is out of date
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def _default(default: ast.expr | None) -> str:
 
 
 def _without_table(field: FieldSource) -> list[str]:
-    """What holds where the job file leaves the table out, if that differs from the keys' defaults."""
+    """What holds where the table is left out, if that differs from the keys' defaults."""
     if not isinstance(field.default, ast.Call) or not field.default.keywords:
         return []
     given = ", ".join(

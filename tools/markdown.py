@@ -20,7 +20,7 @@ def code(text: str) -> str:
 
 
 def prose(docstring: str) -> str:
-    """A docstring's text with double backquotes as Markdown writes them, on one line a paragraph."""
+    """A docstring's text as Markdown: backquotes single, each paragraph on one line."""
     paragraphs = re.split(r"\n\s*\n", docstring.strip())
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs).replace("``", "`")
 

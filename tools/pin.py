@@ -19,7 +19,7 @@ from tools.setup import BUILD_TOOLS
 from tools.torch_build import choose_torch, has_nvidia_gpu
 
 OLDEST_PYTHON = (3, 11)
-NOT_PINNED = ("filmgate", "pip")
+NOT_PINNED = ("#", "-e", "filmgate", "pip", "nvidia-", "cuda-")
 HEADER = """\
 # Every version of a tested environment, used as constraints by `make setup`.
 # Written by `make pins` with Python {python} on {date}; not to be edited by hand.
@@ -67,13 +67,13 @@ def write_pins(*, torch_version: str) -> None:
 def freeze(pip: Pip) -> list[str]:
     """``name==version`` of everything installed, sorted, without local versions.
 
-    Left out: filmgate itself, pip, and NVIDIA's packages, which torch pins by itself.
+    Left out by the begin of their lines: comments, filmgate itself, pip, and NVIDIA's packages,
+    which torch pins by itself.
     """
     pins = []
     for line in pip.run_python("-m", "pip", "freeze", "--all").splitlines():
-        name, separator, version = line.partition("==")
-        name = name.lower().replace("_", "-")
-        if line[0] != "#" and separator and name not in NOT_PINNED and not name.startswith(("nvidia-", "cuda-")):
+        name, separator, version = line.lower().replace("_", "-").partition("==")
+        if separator and not name.startswith(NOT_PINNED):
             pins.append(f"{name}=={version.split('+')[0]}")
     return sorted(pins)
 

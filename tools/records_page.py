@@ -22,6 +22,10 @@ _UNITS = {
 """End of a field's name -> its unit; the longest that fits counts."""
 
 
+_OFTEN = {"header": "Who made it, from what, and when."}
+"""Fields that mean the same in every record that has them."""
+
+
 def records_page(package: Path) -> str:
     """The page as text; the job's own records have a page of theirs."""
     records = [r for r in read_records(package) if r.module != f"{package.name}.spec.job"]
@@ -29,8 +33,8 @@ def records_page(package: Path) -> str:
     lines = [
         "# Records",
         "",
-        "What commands print with `--json` and what artifacts hold. Every record is frozen; a field",
-        "that is unknown is `null`, never a number that looks real. The job file's keys are in",
+        "What commands print with `--json` and what artifacts hold. Every record is frozen; what is",
+        "unknown is `null`, never a number that looks real. The job file's keys are in",
         "[job.md](job.md).",
     ]
     module = ""
@@ -59,7 +63,7 @@ def _row(field: FieldSource) -> list[str]:
         code(field.name),
         code(ast.unparse(field.annotation).replace("'", '"')),
         unit(field.name),
-        prose(field.meaning or ""),
+        prose(field.meaning or _OFTEN.get(field.name, "")),
     ]
 
 

@@ -16,7 +16,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.environment import PINS, Pip, talk
+from tools.environment import Pip, talk
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """Where CPU builds are published. Source: https://pytorch.org/get-started/locally/"""
@@ -99,7 +99,7 @@ def describe_download(pip: Pip, requirement: str) -> str:
     report = json.loads(
         pip.run_python(
             *("-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"),
-            *("--report", "-", "-c", str(PINS), requirement),
+            *("--report", "-", requirement),
         )
     )
     sizes = [size_bytes(item["download_info"]["url"]) for item in report["install"]]
