@@ -102,7 +102,7 @@ class CommitFolder:
             },
         )
         try:
-            self._write(self.path / f"step-{step:08d}", manifest, parts)
+            self._write(_path_of(self.path, step), manifest, parts)
         except OSError as error:
             raise _cannot_write(self.path, error) from None
         self._remove_old()
@@ -122,6 +122,10 @@ class CommitFolder:
                     f"commit {path.name} is damaged ({damage}); kept as {aside.name}, not used"
                 )
         return None
+
+    def digest_of(self, step: int) -> str:
+        """The digest that stands for the whole commit of ``step``: that of its manifest."""
+        return (_path_of(self.path, step) / "manifest.digest").read_text()
 
     def _commits(self) -> list[Path]:
         return [path for path in self.path.iterdir() if _COMMIT_NAME.fullmatch(path.name)]
@@ -169,6 +173,10 @@ class CommitFolder:
 
 class _DamagedError(Exception):
     """A commit is not what was written; the message is one clause."""
+
+
+def _path_of(folder: Path, step: int) -> Path:
+    return folder / f"step-{step:08d}"
 
 
 def _step_of(path: Path) -> int:

@@ -38,11 +38,26 @@ class Score:
     """What the held-out clips say of the model."""
 
     loss: float
-    accuracy: float
-    """Share classified right, 0..1."""
-    chance: float
-    """Share of the most frequent class: what always guessing it would score."""
-    num_clips: int
+    """Mean over the clips."""
+    num_clips_K: list[int]
+    """Clips of each class."""
+    num_right_K: list[int]
+    """How many of them were classified right."""
+
+    @property
+    def num_clips(self) -> int:
+        """All clips."""
+        return sum(self.num_clips_K)
+
+    @property
+    def accuracy(self) -> float:
+        """Share classified right, 0..1."""
+        return sum(self.num_right_K) / self.num_clips
+
+    @property
+    def chance(self) -> float:
+        """Share of the most frequent class: what always guessing it would score."""
+        return max(self.num_clips_K) / self.num_clips
 
 
 class Stopwatch:
@@ -222,24 +237,28 @@ def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
 def evaluate(learner: Learner, feed: Feed) -> Score | None:
     """The score over all usable clips of ``feed``; None when there is none."""
     learner.model.eval()
-    losses, hits, class_counts = 0.0, 0, torch.zeros(learner.num_classes, dtype=torch.int64)
+    num_classes = learner.num_classes
+    losses, clips_K, right_K = 0.0, _zeros(num_classes), _zeros(num_classes)
     for batch in feed:
         if not bool(batch.valid_B.any()):
             continue
         frames_BTCHW, labels_B = to_device(batch, learner.device)
         logits_BK = predict(learner, frames_BTCHW)
         losses += functional.cross_entropy(logits_BK, labels_B, reduction="sum").item()
-        hits += int((logits_BK.argmax(dim=1) == labels_B).sum())
-        class_counts += torch.bincount(labels_B.cpu(), minlength=learner.num_classes)
-    num_clips = int(class_counts.sum())
-    if num_clips == 0:
+        is_right_B = (logits_BK.argmax(dim=1) == labels_B).cpu()
+        clips_K += torch.bincount(labels_B.cpu(), minlength=num_classes)
+        right_K += torch.bincount(labels_B.cpu()[is_right_B], minlength=num_classes)
+    if not clips_K.any():
         return None
     return Score(
-        loss=losses / num_clips,
-        accuracy=hits / num_clips,
-        chance=int(class_counts.max()) / num_clips,
-        num_clips=num_clips,
+        loss=losses / int(clips_K.sum()),
+        num_clips_K=clips_K.tolist(),
+        num_right_K=right_K.tolist(),
     )
+
+
+def _zeros(num_classes: int) -> torch.Tensor:
+    return torch.zeros(num_classes, dtype=torch.int64)
 
 
 def _diverged(step: int, batch: Batch, loss: float, norm: float) -> UserError:

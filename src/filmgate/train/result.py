@@ -9,6 +9,17 @@ SCHEMA = "filmgate.train"
 SCHEMA_VERSION = 1
 
 
+class ClassScore(Record, frozen=True):
+    """Held-out clips of one class."""
+
+    name: str
+    """Label, or the video's name where the source is the target."""
+    num_clips: int
+    """Held-out clips of the class."""
+    num_right: int
+    """How many of them the model classified right."""
+
+
 class TrainResult(Record, frozen=True):
     """The outcome of a run, as ``train.json`` in the run folder."""
 
@@ -29,6 +40,8 @@ class TrainResult(Record, frozen=True):
     num_classes: int
     class_names: list[str]
     """Class number -> name."""
+    class_scores: list[ClassScore]
+    """Held-out score of each class; empty when there are no held-out clips."""
     num_parameters: int
     """Trainable numbers of the model."""
     samples_digest: str

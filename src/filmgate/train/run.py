@@ -22,7 +22,7 @@ from filmgate.train.learner import Learner, Progress, make_learner, pack, unpack
 from filmgate.train.loop import Loop, Score, evaluate
 from filmgate.train.repeatable import choose_device, device_name, repeatable
 from filmgate.train.request import Origin, Value, keys_digest, outcome_keys, refuse_other_job
-from filmgate.train.result import SCHEMA, SCHEMA_VERSION, TrainResult
+from filmgate.train.result import SCHEMA, SCHEMA_VERSION, ClassScore, TrainResult
 from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
 from filmgate.work.cores import num_usable_cores
 
@@ -83,8 +83,19 @@ def _origin(job: Job, keys: dict[str, Value]) -> Origin:
         keys=keys,
         device=device_name(choose_device(job.train.device)),
         train_threads=job.limits.train_threads or num_usable_cores(),
-        torch_version=torch.__version__,
+        torch_version=str(torch.__version__),
     )
+
+
+def _class_scores(names: list[str], score: Score | None) -> list[ClassScore]:
+    if score is None:
+        return []
+    return [
+        ClassScore(name=name, num_clips=num_clips, num_right=num_right)
+        for name, num_clips, num_right in zip(
+            names, score.num_clips_K, score.num_right_K, strict=True
+        )
+    ]
 
 
 @dataclass(kw_only=True)
@@ -114,11 +125,16 @@ class _Attempt:
                 skipped = len(feed.stats().skipped)
             self._leave_if_asked(progress)
             score = self._evaluate(learner, progress)
-        return self._finish(learner, feed, progress, score, skipped)
+        commit_digest = commits.digest_of(progress.step)
+        result = self._finish(learner, feed, progress, score, skipped, commit_digest)
+        self._leave_if_asked(progress)
+        return result
 
     def _resume(self, learner: Learner, feed: Feed, commit: Commit | None) -> Progress:
         """Put the commit into learner and feed; without one the run begins."""
         if commit is None:
+            if self.journal.attempt:
+                self.journal.tell("no commit is left to continue from: the run begins anew")
             return Progress(step=0, feed=feed.state_dict(), samples_digest="", loss=None)
         there = msgspec.json.decode(commit.parts["origin.json"], type=Origin)
         refuse_other_job(there.keys, self.origin.keys, self.folder)
@@ -140,7 +156,7 @@ class _Attempt:
         clip = self.job.clip
         self.journal.write(
             Start,
-            header=self._header("filmgate.telemetry", 1),
+            header=Header(schema="filmgate.telemetry", schema_version=1, inputs=self._inputs()),
             step=progress.step,
             device=self.origin.device,
             world_size=1,
@@ -209,11 +225,21 @@ class _Attempt:
         return score
 
     def _finish(
-        self, learner: Learner, feed: Feed, progress: Progress, score: Score | None, skipped: int
+        self,
+        learner: Learner,
+        feed: Feed,
+        progress: Progress,
+        score: Score | None,
+        skipped: int,
+        commit_digest: str,
     ) -> TrainResult:
         assert progress.loss is not None
         result = TrainResult(
-            header=self._header(SCHEMA, SCHEMA_VERSION),
+            header=Header(
+                schema=SCHEMA,
+                schema_version=SCHEMA_VERSION,
+                inputs=self._inputs() | {"commit": commit_digest},
+            ),
             steps=progress.step,
             final_loss=progress.loss,
             holdout_loss=score.loss if score else None,
@@ -223,6 +249,7 @@ class _Attempt:
             num_holdout_clips=score.num_clips if score else 0,
             num_classes=learner.num_classes,
             class_names=feed.class_names,
+            class_scores=_class_scores(feed.class_names, score),
             num_parameters=learner.num_parameters,
             samples_digest=progress.samples_digest,
             attempts=self.journal.attempt + 1,
@@ -245,6 +272,3 @@ class _Attempt:
 
     def _inputs(self) -> dict[str, str]:
         return {"catalog": self.catalog.digest, "job": keys_digest(self.origin.keys)}
-
-    def _header(self, schema: str, schema_version: int) -> Header:
-        return Header(schema=schema, schema_version=schema_version, inputs=self._inputs())
