@@ -35,7 +35,7 @@ def gather_evidence(measured: Measured, finding: Finding) -> list[Evidence]:
 
 
 def _counted(measured: Measured) -> Evidence:
-    left_out = [f"{some.steps} for {some.reason}" for some in measured.history.left_out]
+    left_out = [f"{some.steps} ({some.reason})" for some in measured.history.left_out]
     return Evidence(
         name="steps counted",
         says=f"{measured.num_steps} steps count"

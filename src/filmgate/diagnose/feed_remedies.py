@@ -100,7 +100,8 @@ def _more_workers(measured: Measured, start: Start) -> Remedy | None:
         kind="setting",
         action=f"set limits.workers = {workers} (now {now})"
         + ("" if free is not None else f", if the machine has {workers + 1} cores"),
-        why=f"the workers are busy {format_share(measured.rates.worker_busy_share)} of the time",
+        why=f"the workers are busy {format_share(measured.rates.worker_busy_share)} of the time"
+        + ("" if free is None else f", and {int(free)} of {start.cores} cores are idle"),
         gain_low=gain_of_faster_feed(measured, 1 + (times - 1) * WORKER_EFFICIENCY) if sure else 0,
         gain_high=gain_of_faster_feed(measured, times),
         assumes=f"supply grows by at most {workers}/{now}"

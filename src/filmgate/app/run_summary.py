@@ -1,0 +1,125 @@
+"""What a report shows beside telemetry and verdict; `filmgate run` fills it in."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Literal
+
+from filmgate.records import Record
+from filmgate.spec import Job
+
+
+class LeftOutVideo(Record, frozen=True):
+    """A file that was found but is not in the catalog."""
+
+    path: str
+    """As the user would find it."""
+    reason: str
+    """One clause."""
+
+
+class SkippedClip(Record, frozen=True):
+    """A clip that the feed left out or replaced under the job's error policy."""
+
+    path: str
+    """The video."""
+    place: str
+    """Where in it, for example ``frames 120 to 134``."""
+    reason: str
+    """One clause."""
+
+
+class ClassScore(Record, frozen=True):
+    """Held-out clips of one class."""
+
+    name: str
+    """Label, or the video's name when the source is the target."""
+    num_clips: int
+    """Held-out clips of the class."""
+    num_right: int
+    """How many of them the model named right."""
+
+
+class RunSummary(Record, frozen=True):
+    """One run in numbers; None is unknown, an empty list is none."""
+
+    name: str
+    """The job's name; title of the report."""
+    job: Job
+    """The effective job, as it ran."""
+    target: Literal["label", "source"]
+    """What was learnt: the label, or which video a clip comes from."""
+    num_videos: int
+    """In the catalog."""
+    left_out: list[LeftOutVideo]
+    """Found, but not in the catalog."""
+    num_frames: int | None = None
+    """Displayed frames of all videos."""
+    video_seconds: float | None = None
+    """Length of all videos together."""
+    video_bytes: int | None = None
+    """Size of all files together."""
+    codecs: dict[str, int] = {}
+    """Codec -> videos."""
+    frame_sizes: dict[str, int] = {}
+    """``1280x720`` as displayed -> videos."""
+    labels: dict[str, int] = {}
+    """Label -> videos; empty when none has one."""
+    warnings: list[str] = []
+    """What in the catalog makes training slow or wrong, one sentence each."""
+    skipped: list[SkippedClip] = []
+    """Clips left out or replaced, as many as the feed kept."""
+    num_skipped: int = 0
+    """All of them."""
+    device: str = "cpu"
+    """``cpu`` or the name of the GPU."""
+    machine: str | None = None
+    """One line: cores, memory."""
+    num_parameters: int | None = None
+    """Of the model."""
+    steps: int = 0
+    """Optimizer updates done."""
+    final_loss: float | None = None
+    """Of the last step."""
+    accuracy: float | None = None
+    """Share of held-out clips named right at the end, 0..1."""
+    chance: float | None = None
+    """Accuracy of guessing the largest class, 0..1."""
+    num_holdout_clips: int | None = None
+    """Clips behind ``accuracy``."""
+    classes: list[ClassScore] = []
+    """Accuracy by class at the end."""
+    attempts: int = 1
+    """Starts of the run; 1 when it was never resumed."""
+    seconds: float | None = None
+    """Wall time of all attempts together, pauses between them left out."""
+    digests: dict[str, str] = {}
+    """Artifact (catalog, job, telemetry, final commit, ...) -> digest."""
+
+
+def score_interval(num_right: float, num_clips: int) -> tuple[float, float]:
+    """95 % interval of a share, 0..1, for ``num_clips`` > 0.
+
+    Source: Wilson 1927. Known error: clips of one video resemble each other, so the true interval
+    is wider.
+    """
+    z = 1.96
+    share = num_right / num_clips
+    middle = (share + z * z / (2 * num_clips)) / (1 + z * z / num_clips)
+    half = z * sqrt(share * (1 - share) / num_clips + z * z / (4 * num_clips**2))
+    half /= 1 + z * z / num_clips
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def describe_score(summary: RunSummary) -> str:
+    """``71 % of 96 held-out clips (60 to 80 %); chance 25 %``."""
+    if summary.accuracy is None:
+        return "not scored"
+    said = f"{100 * summary.accuracy:.0f} %"
+    if summary.num_holdout_clips:
+        right = summary.accuracy * summary.num_holdout_clips
+        low, high = score_interval(right, summary.num_holdout_clips)
+        said += f" of {summary.num_holdout_clips} held-out clips"
+        said += f" ({100 * low:.0f} to {100 * high:.0f} %)"
+    chance = "unknown" if summary.chance is None else f"{100 * summary.chance:.0f} %"
+    return f"{said}; chance {chance}"

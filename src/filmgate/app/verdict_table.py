@@ -1,0 +1,46 @@
+"""The end of `filmgate run` on the terminal: a dozen lines that say how it went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+from rich.text import Text
+
+from filmgate.app.run_summary import RunSummary, describe_score
+from filmgate.diagnose import Verdict
+from filmgate.units import format_rate, format_seconds, format_share
+
+
+def verdict_table(summary: RunSummary, verdict: Verdict, report: Path | None) -> Table:
+    """Two columns, no markup: what users named stays as they named it."""
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, said in _rows(summary, verdict, report):
+        table.add_row(name, Text(said, style="bold" if name == "verdict" else ""))
+    return table
+
+
+def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tuple[str, str]]:
+    left_out = len(summary.left_out)
+    videos = str(summary.num_videos) + (f" ({left_out} left out)" if left_out else "")
+    loss = "unknown" if summary.final_loss is None else f"{summary.final_loss:.3g}"
+    rows = [
+        ("videos", videos),
+        ("device", verdict.device or summary.device),
+        ("clips wanted", format_rate(verdict.rates.demand_clips_per_second, "clips")),
+        ("clips delivered", format_rate(verdict.rates.delivered_clips_per_second, "clips")),
+        ("AU", format_share(verdict.accelerator_utilisation)),
+        ("loss", f"{loss} after {summary.steps} steps"),
+        ("held-out score", describe_score(summary)),
+    ]
+    if summary.num_skipped:
+        rows.append(("skipped clips", str(summary.num_skipped)))
+    if summary.seconds is not None:
+        attempts = f", {summary.attempts} attempts" if summary.attempts > 1 else ""
+        rows.append(("time", format_seconds(summary.seconds) + attempts))
+    rows += [("verdict", verdict.sentence), ("change first", verdict.change_first)]
+    if report is not None:
+        rows.append(("report", str(report)))
+    return rows
