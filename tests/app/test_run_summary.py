@@ -30,6 +30,9 @@ def test_a_score_is_said_beside_chance_and_its_interval() -> None:
 def test_a_run_that_was_not_scored_says_so() -> None:
     unscored = msgspec.structs.replace(SUMMARY, accuracy=None)
     assert describe_score(unscored) == "not scored"
+    reason = "no video is long enough to hold out a clip"
+    unscored = msgspec.structs.replace(unscored, why_not_scored=reason)
+    assert describe_score(unscored) == f"not scored: {reason}"
 
 
 def test_a_summary_is_json_and_back() -> None:

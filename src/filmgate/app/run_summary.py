@@ -85,6 +85,8 @@ class RunSummary(Record, frozen=True):
     """Share of held-out clips named right at the end, 0..1."""
     chance: float | None = None
     """Accuracy of guessing the largest class, 0..1."""
+    why_not_scored: str | None = None
+    """One clause when ``accuracy`` is None."""
     num_holdout_clips: int | None = None
     """Clips behind ``accuracy``."""
     classes: list[ClassScore] = []
@@ -114,7 +116,7 @@ def score_interval(num_right: float, num_clips: int) -> tuple[float, float]:
 def describe_score(summary: RunSummary) -> str:
     """``71 % of 96 held-out clips (60 to 80 %); chance 25 %``."""
     if summary.accuracy is None:
-        return "not scored"
+        return "not scored" + (f": {summary.why_not_scored}" if summary.why_not_scored else "")
     said = f"{100 * summary.accuracy:.0f} %"
     if summary.num_holdout_clips:
         right = summary.accuracy * summary.num_holdout_clips
