@@ -41,12 +41,17 @@ class VideoError(FilmgateError):
     """One video cannot give what was asked. ``path`` names it, ``reason`` is one short clause."""
 
     def __init__(self, path: Path | str, reason: str, *, hint: str = "") -> None:
+        hint = hint or "is it a video, and whole? `ffprobe` on it says more"
         super().__init__(f"{path}: {reason}", hint=hint)
         self.path = Path(path)
         self.reason = reason
 
-    def __reduce__(self) -> tuple[type[VideoError], tuple[Path, str]]:
-        return type(self), (self.path, self.reason)
+    def __reduce__(self) -> tuple[object, tuple[type[VideoError], Path, str, str]]:
+        return _rebuild, (type(self), self.path, self.reason, self.hint)
+
+
+def _rebuild(kind: type[VideoError], path: Path, reason: str, hint: str) -> VideoError:
+    return kind(path, reason, hint=hint)
 
 
 class UnreadableVideo(VideoError):

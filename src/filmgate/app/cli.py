@@ -17,6 +17,7 @@ from filmgate import __version__
 from filmgate.errors import FilmgateError, UserError, VideoError
 
 if TYPE_CHECKING:
+    from filmgate.catalog import CatalogSummary
     from filmgate.records import Record
 
 app = typer.Typer(
@@ -107,9 +108,9 @@ def run(
     if json:
         _print_record(record)
     else:
-        from filmgate.app.summary import print_summary
+        from filmgate.app.show import show_run
 
-        print_summary(record)
+        show_run(record, record.verdict, Path(record.report))
 
 
 @app.command()
@@ -127,13 +128,11 @@ def index(
 
     Run again, it reads only the metadata of files that have not changed.
     """
+    from filmgate.app.index import index_with_progress
     from filmgate.app.terminal import Talk
-    from filmgate.catalog import index_videos, summarise
+    from filmgate.catalog import summarise
 
-    with Talk(quiet=quiet).job("index", "videos") as progress:
-        catalog = index_videos(
-            paths, out, labels=_labels(labels), workers=workers, on_progress=progress
-        )
+    catalog = index_with_progress(paths, out, _labels(labels), Talk(quiet=quiet), workers)
     _show_catalog(summarise(catalog), json=json)
 
 
@@ -179,20 +178,29 @@ def diagnose(
     json: Json = False,
 ) -> None:
     """Say from a run's telemetry what held it back, and what to change first."""
-    from filmgate.app.summary import print_verdict
+    from filmgate.app.show import show_verdict
     from filmgate.diagnose import diagnose as explain
 
     verdict = explain(run_folder)
     if json:
         _print_record(verdict)
     else:
-        print_verdict(verdict)
+        show_verdict(verdict)
 
 
 def _labels(text: str) -> Literal["folder"] | Path | None:
     if text == "folder":
         return "folder"
     return None if text == "none" else Path(text)
+
+
+def _show_catalog(summary: CatalogSummary, *, json: bool) -> None:
+    if json:
+        _print_record(summary)
+    else:
+        from filmgate.app.show import show_catalog
+
+        show_catalog(summary)
 
 
 def _print_record(record: Record) -> None:

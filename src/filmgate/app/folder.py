@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from filmgate.catalog.labels import Labels
 from filmgate.errors import UserError
 from filmgate.records import Header, Record, digest_bytes, read_record, write_record
 from filmgate.spec import Job, write_job
@@ -26,7 +27,7 @@ class Request(Record, frozen=True):
     videos: list[str]
     """Absolute paths as given."""
     labels: str
-    """``folder``, or the absolute path of a CSV."""
+    """``folder``, ``none``, or the absolute path of a CSV."""
     job_digest: str
     """Digest of the job without its limits, which may change from start to resume."""
 
@@ -39,14 +40,14 @@ class Request(Record, frozen=True):
         ]
 
 
-def make_request(videos: list[Path], labels: str | Path, job: Job) -> Request:
+def make_request(videos: list[Path], labels: Labels, job: Job) -> Request:
     """The request as a record."""
     lasting = msgspec.to_builtins(job) | {"limits": None}
     job_digest = digest_bytes(msgspec.json.encode(lasting, order="sorted"))
     return Request(
         header=Header(schema="filmgate.request", schema_version=1, inputs={"job": job_digest}),
         videos=[str(path.absolute()) for path in videos],
-        labels=str(labels.absolute()) if isinstance(labels, Path) else labels,
+        labels=str(labels.absolute()) if isinstance(labels, Path) else labels or "none",
         job_digest=job_digest,
     )
 

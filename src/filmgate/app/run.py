@@ -1,0 +1,165 @@
+"""``filmgate run``: the whole road on one machine, every artifact in one run folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import psutil
+
+from filmgate.app.folder import choose_folder, hold_folder, make_request, open_folder
+from filmgate.app.footage import demo_videos
+from filmgate.app.index import index_with_progress
+from filmgate.app.report import write_report
+from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary
+from filmgate.app.terminal import Talk
+from filmgate.catalog import Catalog, summarise
+from filmgate.catalog.labels import Labels
+from filmgate.diagnose import Verdict, diagnose
+from filmgate.diagnose.judge import TELEMETRY
+from filmgate.errors import UserError
+from filmgate.records import Header, digest_file, read_record, write_record
+from filmgate.records.telemetry import read_telemetry
+from filmgate.spec import Job, load_job
+from filmgate.train import TrainResult
+from filmgate.units import format_bytes
+from filmgate.work.cores import num_usable_cores
+
+RUN_FILE = "run.json"
+DEMO_NAME = "demo"
+
+
+class RunRecord(RunSummary, frozen=True, kw_only=True):
+    """What ``filmgate run`` came to, as ``run.json``: the summary, the verdict, and where it is."""
+
+    header: Header
+    """Its inputs are the digests of the artifacts it was made from."""
+    run_folder: str
+    """Absolute path."""
+    report: str
+    """Absolute path of the page."""
+    samples_digest: str
+    """Digest over every training sample in order; interruptions do not change it."""
+    verdict: Verdict
+    """What held the run back."""
+
+
+def walk(
+    videos: Sequence[Path], job_file: Path | None, out: Path | None, labels: Labels, talk: Talk
+) -> RunRecord:
+    """Index, feed, train, evaluate, diagnose; goes on where the same request was cut off.
+
+    ``videos`` are folders or files; none means the demo footage. Raises UserError for what the
+    user can mend, FeedError when too many clips fail, Interrupted after a signal.
+    """
+    job = load_job(job_file) if job_file else Job()
+    paths = list(videos) or demo_videos()
+    request = make_request(paths, labels, job)
+    folder = choose_folder(out, _name(videos, job, job_file), request).absolute()
+    _refuse_missing(paths)
+    open_folder(folder, request, job)
+    talk.note(f"run folder: {folder}")
+    with hold_folder(folder):
+        if (folder / RUN_FILE).exists():
+            talk.note("this run is finished; choose another --out to run again")
+            return read_record(folder / RUN_FILE, RunRecord)
+        catalog = index_with_progress(paths, folder / "catalog", labels, talk)
+        result = _train(job, catalog, folder, talk)
+        return _conclude(job, catalog, result, folder, talk)
+
+
+def _name(videos: Sequence[Path], job: Job, job_file: Path | None) -> str:
+    if job_file or job.job.name != "run":
+        return job.job.name
+    if not videos:
+        return DEMO_NAME
+    name = "".join(c if c.isalnum() or c in "._-" else "-" for c in videos[0].resolve().stem)
+    return name.strip("._-") or "run"
+
+
+def _refuse_missing(paths: Sequence[Path]) -> None:
+    for path in paths:
+        if not path.exists():
+            raise UserError(f"{path} does not exist", hint="name a folder of videos, or a video")
+
+
+def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
+    from filmgate.train.run import train_run  # torch takes a second that bad input need not wait
+
+    with talk.job("train", "steps") as progress:
+        return train_run(job, catalog, folder, on_progress=progress, on_event=talk.note)
+
+
+def _conclude(
+    job: Job, catalog: Catalog, result: TrainResult, folder: Path, talk: Talk
+) -> RunRecord:
+    verdict = diagnose(folder)
+    write_record(folder / "verdict.json", verdict)
+    summary = _summary(job, catalog, result, folder)
+    report = write_report(folder, summary, verdict)
+    record = RunRecord(
+        **{name: getattr(summary, name) for name in summary.__struct_fields__},
+        header=Header(schema="filmgate.run", schema_version=1, inputs=summary.digests),
+        run_folder=str(folder),
+        report=str(report),
+        samples_digest=result.samples_digest,
+        verdict=verdict,
+    )
+    write_record(folder / RUN_FILE, record)
+    return record
+
+
+def _summary(job: Job, catalog: Catalog, result: TrainResult, folder: Path) -> RunSummary:
+    facts = summarise(catalog)
+    return RunSummary(
+        name=folder.name,
+        job=job,
+        target=_target(job, catalog),
+        num_videos=catalog.num_videos,
+        left_out=[LeftOutVideo(path=one.path, reason=one.reason) for one in catalog.left_out],
+        num_frames=facts.num_frames,
+        video_seconds=facts.hours * 3600,
+        video_bytes=facts.size_bytes,
+        codecs=facts.codecs,
+        frame_sizes=facts.sizes,
+        labels=facts.labels,
+        warnings=[
+            f"{one.num_videos} videos: {one.sentence}; {one.advice}" for one in facts.warnings
+        ],
+        num_skipped=result.skipped_clips,
+        device=result.device,
+        machine=_machine(),
+        num_parameters=result.num_parameters,
+        steps=result.steps,
+        final_loss=result.final_loss,
+        accuracy=result.accuracy,
+        chance=result.chance,
+        num_holdout_clips=result.num_holdout_clips,
+        classes=[
+            ClassScore(name=one.name, num_clips=one.num_clips, num_right=one.num_right)
+            for one in result.class_scores
+        ],
+        attempts=result.attempts,
+        seconds=_seconds_at_work(folder),
+        digests={
+            "catalog": catalog.digest,
+            "job": digest_file(folder / "job.toml"),
+            "telemetry": digest_file(folder / TELEMETRY),
+            "samples": result.samples_digest,
+        },
+    )
+
+
+def _machine() -> str:
+    memory = format_bytes(psutil.virtual_memory().total)
+    return f"{num_usable_cores()} usable of {os.cpu_count()} CPU cores, {memory} memory"
+
+
+def _seconds_at_work(folder: Path) -> float:
+    """Training and evaluation of every attempt, the pauses between attempts left out."""
+    spans: dict[int, tuple[float, float]] = {}
+    for line in read_telemetry(folder / TELEMETRY):
+        first, _ = spans.get(line.attempt, (line.unix_seconds, line.unix_seconds))
+        spans[line.attempt] = (first, line.unix_seconds)
+    return sum(last - first for first, last in spans.values())

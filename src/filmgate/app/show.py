@@ -1,0 +1,95 @@
+"""What commands print for a person on stdout: the end of a run, a verdict, a catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from filmgate.app.run_summary import RunSummary
+from filmgate.app.verdict_table import verdict_table
+from filmgate.catalog import CatalogSummary
+from filmgate.diagnose import Verdict
+from filmgate.diagnose.sentence import format_gain
+from filmgate.units import format_bytes, format_rate, format_seconds, format_share
+
+PIPE_WIDTH = 120
+"""Columns where stdout is no terminal."""
+
+
+def show_run(summary: RunSummary, verdict: Verdict, report: Path) -> None:
+    """The table that ends ``filmgate run``."""
+    _console().print(verdict_table(summary, verdict, report))
+
+
+def show_verdict(verdict: Verdict) -> None:
+    """The verdict with its evidence and remedies."""
+    rates = verdict.rates
+    rows = [
+        ("verdict", verdict.sentence),
+        ("confidence", verdict.confidence),
+        ("AU", format_share(verdict.accelerator_utilisation)),
+        ("clips wanted", format_rate(rates.demand_clips_per_second, "clips")),
+        ("clips delivered", format_rate(rates.delivered_clips_per_second, "clips")),
+        ("clips the feed can give", format_rate(rates.supply_clips_per_second, "clips")),
+    ]
+    rows += [
+        ("step" if place == 0 else "", f"{format_share(part.share)} {part.name}")
+        for place, part in enumerate(verdict.budget)
+        if part.count
+    ]
+    rows += [("evidence", evidence.says) for evidence in verdict.evidence]
+    rows += [
+        (f"change {place}", f"{remedy.action} ({format_gain(remedy)})")
+        for place, remedy in enumerate(verdict.remedies, start=1)
+    ]
+    if verdict.what_would_tell:
+        rows.append(("what would tell", verdict.what_would_tell))
+    _show_rows(rows)
+
+
+def show_catalog(summary: CatalogSummary) -> None:
+    """A catalog at a glance, then what in it costs time or trouble."""
+    _show_rows(
+        [
+            ("catalog", summary.path),
+            ("videos", f"{summary.num_videos} ({summary.num_left_out} files left out)"),
+            ("length", f"{format_seconds(summary.hours * 3600)}, {summary.num_frames} frames"),
+            ("size", format_bytes(summary.size_bytes)),
+            ("codecs", _counts(summary.codecs)),
+            ("frame sizes", _counts(summary.sizes)),
+            ("labels", _counts(summary.labels) or "none"),
+            *((f"left out: {count}", why) for why, count in summary.left_out_reasons.items()),
+            *(
+                (
+                    f"warning: {one.num_videos}",
+                    f"{one.kind}: {one.sentence}; {one.advice} (e.g. {', '.join(one.examples)})",
+                )
+                for one in summary.warnings
+            ),
+        ]
+    )
+
+
+def _counts(counts: dict[str, int], most: int = 12) -> str:
+    shown = [f"{name} {count}" for name, count in list(counts.items())[:most]]
+    more = [f"and {len(counts) - most} more"] if len(counts) > most else []
+    return ", ".join(shown + more)
+
+
+def _show_rows(rows: list[tuple[str, str]]) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, said in rows:
+        table.add_row(name, Text(said))
+    _console().print(table)
+
+
+def _console() -> Console:
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPE_WIDTH
+    return console
