@@ -33,7 +33,7 @@ def records_page(package: Path) -> str:
     lines = [
         "# Records",
         "",
-        "What commands print with `--json` and what artifacts hold. Every record is frozen; what is",
+        "What commands print with `--json` and what artifacts hold. Records are frozen; what is",
         "unknown is `null`, never a number that looks real. The job file's keys are in",
         "[job.md](job.md).",
     ]
