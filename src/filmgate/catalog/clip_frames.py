@@ -113,7 +113,7 @@ class ClipFrames:
     def _fitting(self, video: int, start: int, limit: int) -> NDArray[np.int64]:
         """The first frames of the clip that lie below ``limit``: at least one, at most T."""
         if self.stride is not None:
-            return np.arange(start, limit, self.stride, np.int64)[: self.frames]
+            return np.arange(start, limit, self.stride, dtype=np.int64)[: self.frames]
         table, step_ticks = self._timed(video)
         assert self.fps is not None
         room_ticks = _start_of(table, limit) - int(table.pts[start])

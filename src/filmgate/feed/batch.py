@@ -1,0 +1,103 @@
+"""One batch, as the trainer gets it.
+
+B clips of this rank, T frames, C = 3 as R G B, H, W.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from blake3 import blake3
+
+from filmgate.feed.line import Place
+from filmgate.feed.source import ClipSource
+from filmgate.feed.targets import Targets
+
+NO_LABEL = -100
+"""Label of a masked clip: the one that ``torch.nn.functional.cross_entropy`` leaves out."""
+NO_VIDEO = -1
+"""Video row and frame index of a masked clip."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """Clips in the order of their samples. The memory is the holder's, it is never used again.
+
+    A clip with ``valid_B`` False is masked: it could not be made and the job's policy leaves its
+    place empty, or it only fills up the last batch of a finite list. Its frames are black, its
+    label ``-100``, its video and frames ``-1``, its times NaN, its id empty.
+    """
+
+    frames_BTCHW: torch.Tensor
+    """uint8 RGB."""
+    labels_B: torch.Tensor
+    """int64 class numbers."""
+    valid_B: torch.Tensor
+    """bool; False where the clip is masked."""
+    video_B: torch.Tensor
+    """int64 rows of the catalog."""
+    video_ids: list[str]
+    """(B,)"""
+    frame_indices_BT: torch.Tensor
+    """int64 frames of the video, in display order."""
+    times_BT: torch.Tensor
+    """float64 seconds from the video's frame 0 to the start of each frame."""
+    samples_digest: str
+    """``blake3:`` over the video's content digest, frame indices, crop and flip of each clip."""
+    sample_start: int
+    """Global number of the batch's first sample over all ranks."""
+
+
+def assemble(
+    places: Sequence[Place],
+    source: ClipSource,
+    targets: Targets,
+    sample_start: int,
+) -> Batch:
+    """Copy the clips of some settled places out of their slots into a new batch."""
+    num_clips, num_frames = len(places), source.clip_shape[0]
+    frames_BTCHW = np.empty((num_clips, *source.clip_shape), np.uint8)
+    labels_B = np.full(num_clips, NO_LABEL, np.int64)
+    valid_B = np.zeros(num_clips, np.bool_)
+    video_B = np.full(num_clips, NO_VIDEO, np.int64)
+    indices_BT = np.full((num_clips, num_frames), NO_VIDEO, np.int64)
+    times_BT = np.full((num_clips, num_frames), np.nan)
+    video_ids = [""] * num_clips
+    for row, place in enumerate(places):
+        if place.done is None:
+            frames_BTCHW[row] = 0
+            continue
+        frames_BTCHW[row] = source.clip(place)
+        valid_B[row], video_ids[row] = True, place.done.video_id
+        labels_B[row] = targets.class_of(place.done)
+        video_B[row] = place.done.sample.video
+        indices_BT[row], times_BT[row] = place.done.sample.frame_indices_T, place.done.times_T
+    return Batch(
+        frames_BTCHW=torch.from_numpy(frames_BTCHW),
+        labels_B=torch.from_numpy(labels_B),
+        valid_B=torch.from_numpy(valid_B),
+        video_B=torch.from_numpy(video_B),
+        video_ids=video_ids,
+        frame_indices_BT=torch.from_numpy(indices_BT),
+        times_BT=torch.from_numpy(times_BT),
+        samples_digest=_samples_digest(places),
+        sample_start=sample_start,
+    )
+
+
+def _samples_digest(places: Sequence[Place]) -> str:
+    hasher = blake3()
+    for place in places:
+        if place.done is None:
+            hasher.update(b"masked")
+            continue
+        sample = place.done.sample
+        window = (sample.crop_top_share, sample.crop_left_share, sample.flip)
+        hasher.update(place.done.content_digest.encode())
+        hasher.update(sample.frame_indices_T.astype("<i8").tobytes())
+        hasher.update(struct.pack("<dd?", *window))
+    return f"blake3:{hasher.hexdigest()}"

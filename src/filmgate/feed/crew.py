@@ -1,0 +1,211 @@
+"""The worker processes of a feed: started, given tasks, watched, replaced, ended.
+
+Everything here runs on one thread, the pump's. A worker holds at most two tasks, the one it is at
+and the next, so that it does not wait for the feed's process between clips. Each has a pipe of its
+own: a worker that is killed at any moment cannot leave a lock held or a queue torn for the others.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+
+from filmgate.errors import FeedError, UserError
+from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Fault, Ready, Task
+
+TASKS_PER_WORKER = 2
+START_DEADLINE_SECONDS = 120.0
+"""How long a worker may take from its start until it is ready."""
+MAX_FAILED_STARTS = 3
+"""Workers that may die in a row before they are ready."""
+DEATH_DEADLINE_SECONDS = 5.0
+"""How long a killed process is waited for. One that the kernel keeps longer (a read from a dead
+network file system) runs no instruction of its own any more, so it is left to the kernel."""
+
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lost:
+    """A task that went down with its worker."""
+
+    task: Task
+    fault: tuple[FailureKind, str] | None
+    """What this very task did; None for one that only waited behind it."""
+
+
+Event = ClipDone | ClipFailed | Lost
+
+
+@dataclass(kw_only=True, eq=False)
+class _Worker:
+    process: SpawnProcess
+    connection: Connection
+    tasks: deque[Task] = field(default_factory=deque)
+    is_ready: bool = False
+    since: float = field(default_factory=time.monotonic)
+    """When it was started, and once it is ready, when it began the first of its tasks or ran out
+    of them."""
+
+    def due(self, clip_deadline_seconds: float) -> float:
+        """When it has to be ready, or done with its first task; never while it is idle."""
+        if not self.is_ready:
+            return self.since + START_DEADLINE_SECONDS
+        return self.since + clip_deadline_seconds if self.tasks else float("inf")
+
+
+class Crew:
+    """``size`` workers that all run ``serve(connection, *arguments)``."""
+
+    def __init__(
+        self,
+        serve: Callable[..., None],
+        arguments: tuple[object, ...],
+        *,
+        size: int,
+        clip_deadline_seconds: float,
+    ) -> None:
+        self.size = size
+        self._serve = serve
+        self._arguments = arguments
+        self._clip_deadline_seconds = clip_deadline_seconds
+        self._workers: list[_Worker] = []
+        self._failed_starts = 0
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the workers that run now."""
+        return [worker.process.pid for worker in list(self._workers) if worker.process.pid]
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long the workers that have no task now have had none, added up."""
+        idle = [worker for worker in list(self._workers) if worker.is_ready and not worker.tasks]
+        return sum(time.monotonic() - worker.since for worker in idle)
+
+    def fill_up(self) -> None:
+        """Start workers until there are ``size`` of them."""
+        while len(self._workers) < self.size:
+            ours, theirs = _SPAWN.Pipe()
+            process = _SPAWN.Process(
+                target=self._serve, args=(theirs, *self._arguments), daemon=True, name="feed-worker"
+            )
+            process.start()
+            theirs.close()
+            self._workers.append(_Worker(process=process, connection=ours))
+
+    def has_room(self) -> bool:
+        """Whether ``give`` can be called."""
+        return any(len(worker.tasks) < TASKS_PER_WORKER for worker in self._workers)
+
+    def give(self, task: Task) -> None:
+        """Hand a task to the worker with the fewest."""
+        worker = min(self._workers, key=lambda worker: len(worker.tasks))
+        if not worker.tasks and worker.is_ready:
+            worker.since = time.monotonic()
+        worker.tasks.append(task)
+        try:
+            worker.connection.send(task)
+        except (BrokenPipeError, ConnectionResetError):
+            return  # it died; its closed pipe says so to the next wait, which gives the task back
+
+    def wait(self, wake: Connection, timeout_seconds: float) -> list[Event]:
+        """What happened up to the timeout, to the next deadline, or until ``wake`` can be read.
+
+        Raises FeedError when workers cannot start, UserError or RuntimeError for a worker's fault.
+        """
+        now = time.monotonic()
+        due = min(worker.due(self._clip_deadline_seconds) for worker in self._workers)
+        pipes = [worker.connection for worker in self._workers]
+        ready = wait([wake, *pipes], max(0.0, min(timeout_seconds, due - now)))
+        events: list[Event] = []
+        for worker in list(self._workers):
+            if worker.connection in ready:
+                events += self._hear(worker)
+            elif worker.due(self._clip_deadline_seconds) <= time.monotonic():
+                events += self._give_up(worker)
+        return events
+
+    def close(self) -> None:
+        """End all workers at once; they hold nothing that is worth a goodbye."""
+        for worker in self._workers:
+            worker.process.kill()
+        while self._workers:
+            self._bury(self._workers[-1])
+
+    def _hear(self, worker: _Worker) -> list[Event]:
+        """One message, or the end of the pipe."""
+        try:
+            reply = worker.connection.recv()
+        except (EOFError, ConnectionResetError):
+            return self._bury_dead(worker)
+        if isinstance(reply, Fault):
+            if reply.is_users:
+                raise UserError(reply.message, hint=reply.hint)
+            raise RuntimeError(f"a feed worker failed:\n{reply.message}")
+        worker.since = time.monotonic()
+        if isinstance(reply, Ready):
+            worker.is_ready, self._failed_starts = True, 0
+            return []
+        assert isinstance(reply, ClipDone | ClipFailed)
+        assert worker.tasks.popleft() == reply.task
+        return [reply]
+
+    def _bury_dead(self, worker: _Worker) -> list[Event]:
+        exit_code = self._bury(worker)
+        if worker.is_ready:
+            return _losses(worker, ("crash", f"its worker died ({cause_of_death(exit_code)})"))
+        self._failed_starts += 1
+        if self._failed_starts >= MAX_FAILED_STARTS:
+            raise FeedError(
+                f"feed workers die while they start ({cause_of_death(exit_code)}), "
+                f"{self._failed_starts} in a row",
+                hint="a script that opens a feed has to do so under `if __name__ == '__main__':`; "
+                "otherwise try workers = 0 in [limits] to see what is wrong",
+            )
+        return _losses(worker, None)
+
+    def _give_up(self, worker: _Worker) -> list[Event]:
+        """End a worker that is past its deadline."""
+        worker.process.kill()
+        self._bury(worker)
+        if not worker.is_ready:
+            raise FeedError(
+                f"a feed worker was not ready after {START_DEADLINE_SECONDS:g} s",
+                hint="is the machine overloaded, or the file system of the program very slow?",
+            )
+        return _losses(worker, ("deadline", f"took longer than {self._clip_deadline_seconds:g} s"))
+
+    def _bury(self, worker: _Worker) -> int | None:
+        """Take a dead or dying worker out; its exit code, None when the kernel still holds it."""
+        self._workers.remove(worker)
+        worker.connection.close()
+        worker.process.join(0.2)  # a dead one is reaped with its own exit code
+        worker.process.kill()
+        worker.process.join(DEATH_DEADLINE_SECONDS)
+        return worker.process.exitcode
+
+
+def _losses(worker: _Worker, fault: tuple[FailureKind, str] | None) -> list[Event]:
+    """Last task first, so that putting each back at the front restores their order.
+
+    The first task is the one the worker was at; the others only waited.
+    """
+    lost: list[Event] = [
+        Lost(task=task, fault=fault if place == 0 else None)
+        for place, task in enumerate(worker.tasks)
+    ]
+    return lost[::-1]
+
+
+def cause_of_death(exit_code: int | None) -> str:
+    """``SIGKILL``, ``exit code 1``."""
+    if exit_code is None or exit_code >= 0:
+        return f"exit code {exit_code}"
+    return signal.Signals(-exit_code).name

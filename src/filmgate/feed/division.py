@@ -1,0 +1,58 @@
+"""Which global samples one rank's line of clips holds: arithmetic, shared by all ranks.
+
+Batch b of the run covers samples [first + b * B, first + (b + 1) * B), and rank r takes the r-th
+of ``world_size`` equal parts of it. All ranks have the same number of batches; the last batch of a
+finite list is filled up with padding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from filmgate.errors import UserError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """The samples of one rank, from one start on."""
+
+    first: int
+    """Global number of the first sample of the first batch."""
+    num_samples: int | None
+    """Length of the whole list; None when it never ends."""
+    batch_size: int
+    """Samples of a batch over all ranks (B)."""
+    rank: int
+    world_size: int
+
+    @property
+    def rank_batch_size(self) -> int:
+        """Samples of a batch on this rank."""
+        return self.batch_size // self.world_size
+
+    def number(self, position: int) -> int:
+        """Global number of the sample at a place of this rank's line."""
+        batch, place = divmod(position, self.rank_batch_size)
+        return self.first + batch * self.batch_size + self.rank * self.rank_batch_size + place
+
+    def is_past_end(self, position: int) -> bool:
+        """Whether the place belongs to no batch any more; the same on all ranks."""
+        if self.num_samples is None:
+            return False
+        batch = position // self.rank_batch_size
+        return self.first + batch * self.batch_size >= self.num_samples
+
+    def is_padding(self, number: int) -> bool:
+        """Whether the place only fills the last batch up."""
+        return self.num_samples is not None and number >= self.num_samples
+
+
+def check_ranks(batch_size: int, rank: int, world_size: int) -> None:
+    """Raise UserError unless the ranks divide the batch evenly."""
+    if not 0 <= rank < world_size:
+        raise UserError(f"rank {rank} of {world_size} ranks", hint="ranks count from 0")
+    if batch_size % world_size:
+        raise UserError(
+            f"batch_size {batch_size} does not divide by {world_size} ranks",
+            hint=f"make batch_size in [train] a multiple of {world_size}",
+        )

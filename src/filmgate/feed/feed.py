@@ -1,0 +1,173 @@
+"""The feed: an iterator of batches over one split of a catalog.
+
+``open_feed`` starts the workers; iterating gives the batches in the order of their samples. Leaving
+a loop early is fine: the next loop over the training split goes on with the next batch, the next
+loop over the held-out split begins again. ``close`` (or the end of the ``with`` block) ends the
+workers.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import TracebackType
+
+from filmgate.catalog import Catalog
+from filmgate.catalog.order import Order
+from filmgate.feed.batch import Batch, assemble
+from filmgate.feed.division import Division
+from filmgate.feed.failures import FailureLog
+from filmgate.feed.line import Line
+from filmgate.feed.policy import Policy
+from filmgate.feed.source import ClipSource
+from filmgate.feed.state import pack_state, unpack_state
+from filmgate.feed.stats import FeedStats, Tally
+from filmgate.feed.targets import Targets
+from filmgate.spec import Job
+
+
+class Feed:
+    """Batches of one split; made by ``open_feed``. One consumer, on one thread."""
+
+    def __init__(
+        self,
+        *,
+        job: Job,
+        catalog: Catalog,
+        order: Order,
+        targets: Targets,
+        division: Division,
+        num_workers: int,
+        open_source: Callable[[], ClipSource],
+    ) -> None:
+        self.num_workers = num_workers
+        """Worker processes; 0 when clips are made on the consumer's thread."""
+        self._order = order
+        self._open_source = open_source
+        self._targets = targets
+        self._division = division
+        self._policy = Policy(job.data, order, catalog)
+        self._failures = FailureLog(job.data)
+        self._tally = Tally()
+        self._next_sample = division.first
+        self._source: ClipSource | None = None
+        self._line: Line | None = None
+
+    @property
+    def num_classes(self) -> int:
+        """Classes that labels count."""
+        return len(self._targets.class_names)
+
+    @property
+    def class_names(self) -> list[str]:
+        """Name of each class."""
+        return self._targets.class_names
+
+    @property
+    def epoch_size(self) -> int:
+        """Samples in one pass over the split, all ranks together."""
+        num_samples = self._order.num_samples
+        return self._order.epoch_size if num_samples is None else num_samples
+
+    @property
+    def ready_batches(self) -> int:
+        """Finished batches that wait to be taken."""
+        if self._line is None:
+            return 0
+        return self._line.num_ready // self._division.rank_batch_size
+
+    @property
+    def worker_process_ids(self) -> list[int]:
+        """Of the worker processes that run now."""
+        return self._source.process_ids if self._source is not None else []
+
+    def __enter__(self) -> Feed:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Feed:
+        is_finite = self._division.num_samples is not None
+        if is_finite and self._next_sample != self._division.first:
+            self._move_to(self._division.first)
+        return self
+
+    def __next__(self) -> Batch:
+        """The next batch.
+
+        Raises what ``on_error = "raise"`` says for a clip that fails, FeedError when more fail
+        than the budget allows or workers cannot run, DeadlineError when nothing moves.
+        """
+        source, line = self._begin()
+        if line.num_open == 0:
+            raise StopIteration
+        size = self._division.rank_batch_size
+        places = [source.take(index) for index in range(size)]
+        self._failures.accept(places)
+        batch = assemble(places, source, self._targets, self._next_sample)
+        line.release(size)
+        self._next_sample += self._division.batch_size
+        return batch
+
+    def stats(self) -> FeedStats:
+        """The counters since the feed was opened."""
+        return self._tally.stats(
+            idle_seconds=self._source.idle_seconds if self._source is not None else 0.0,
+            num_skipped=self._failures.num_failed,
+            skipped=self._failures.listed,
+            quarantined=self._policy.quarantined_ids,
+        )
+
+    def state_dict(self) -> dict[str, int | str]:
+        """Where the feed stands, for any number of ranks and workers to go on from."""
+        return pack_state(self._next_sample, self._order, self._policy.quarantined)
+
+    def load_state_dict(self, state: Mapping[str, int | str]) -> None:
+        """Go on from where a feed of the same order stood.
+
+        Raises UserError, with what differs, when the state belongs to another order.
+        """
+        next_sample, quarantined = unpack_state(state, self._order)
+        self._policy.restore(quarantined)
+        self._move_to(next_sample)
+
+    def start(self) -> None:
+        """Start the workers, so that they are ready when the first batch is asked for.
+
+        Raises UserError when memory is too small for the clips in flight.
+        """
+        if self._source is None:
+            self._source = self._open_source()
+            weakref.finalize(self, self._source.close)
+
+    def close(self) -> None:
+        """End the workers; the feed still tells its state and counters."""
+        if self._source is not None:
+            self._source.close()
+        self._source = self._line = None
+
+    def _begin(self) -> tuple[ClipSource, Line]:
+        self.start()
+        assert self._source is not None
+        if self._line is None:
+            division = replace(self._division, first=self._next_sample)
+            self._line = Line(
+                division, self._policy, self._tally, self._source.num_slots, self._source.wake
+            )
+            self._source.begin(self._line)
+        return self._source, self._line
+
+    def _move_to(self, next_sample: int) -> None:
+        """Go on at a sample; clips in flight are given up, together with the workers at them."""
+        if self._line is not None and self._line.num_open:
+            self.close()
+        self._line = None
+        self._division = replace(self._division, first=next_sample)
+        self._next_sample = next_sample

@@ -1,0 +1,105 @@
+"""Opening a feed: the job's rules over a catalog, checked before any worker starts."""
+
+from __future__ import annotations
+
+from filmgate.catalog import Catalog
+from filmgate.catalog.clip_frames import Split
+from filmgate.errors import UserError
+from filmgate.feed.arena import ClipShape, create_arena
+from filmgate.feed.clip_maker import make_clip_maker, order_over
+from filmgate.feed.crew import Crew
+from filmgate.feed.division import Division
+from filmgate.feed.feed import Feed
+from filmgate.feed.source import ClipSource, LocalSource, PooledSource
+from filmgate.feed.targets import choose_targets
+from filmgate.feed.worker import serve
+from filmgate.spec import Job
+from filmgate.work.cores import num_usable_cores
+
+
+def open_feed(
+    job: Job,
+    catalog: Catalog,
+    *,
+    split: Split = "train",
+    start_sample: int = 0,
+    rank: int = 0,
+    world_size: int = 1,
+) -> Feed:
+    """A feed of the job's clips over a catalog, with its workers starting.
+
+    The training split never ends; the held-out split ends after its last clip, and is empty when
+    no video has a held-out part. ``start_sample`` counts over all ranks.
+
+    Raises UserError for a job that does not fit the catalog, the ranks or the memory.
+    """
+    order = order_over(job, catalog, split, catalog.frame_table)
+    _check_place(job, start_sample, rank, world_size)
+    division = Division(
+        first=start_sample,
+        num_samples=order.num_samples,
+        batch_size=job.train.batch_size,
+        rank=rank,
+        world_size=world_size,
+    )
+    num_workers = _num_workers(job, division)
+    feed = Feed(
+        job=job,
+        catalog=catalog,
+        order=order,
+        targets=choose_targets(job.data.target, catalog),
+        division=division,
+        num_workers=num_workers,
+        open_source=lambda: _open_source(job, catalog, split, division, num_workers),
+    )
+    feed.start()
+    return feed
+
+
+def clip_shape(job: Job) -> ClipShape:
+    """(T, C, H, W) of the job's clips."""
+    return job.clip.frames, 3, job.clip.height, job.clip.width
+
+
+def _check_place(job: Job, start_sample: int, rank: int, world_size: int) -> None:
+    if start_sample < 0:
+        raise UserError(f"start_sample is {start_sample}", hint="samples count from 0")
+    if not 0 <= rank < world_size:
+        raise UserError(f"rank {rank} of {world_size} ranks", hint="ranks count from 0")
+    if job.train.batch_size % world_size:
+        raise UserError(
+            f"batch_size {job.train.batch_size} does not divide by {world_size} ranks",
+            hint=f"make batch_size in [train] a multiple of {world_size}",
+        )
+
+
+def _num_workers(job: Job, division: Division) -> int:
+    """As the job says, or one per core, less one for training when there are more than two; never
+    more than there are clips."""
+    wanted = job.limits.workers
+    if wanted is None:
+        cores = num_usable_cores()
+        wanted = cores - 1 if cores > 2 else cores
+    if division.num_samples is None:
+        return wanted
+    return min(wanted, max(0, division.num_samples - division.first))
+
+
+def _open_source(
+    job: Job, catalog: Catalog, split: Split, division: Division, num_workers: int
+) -> ClipSource:
+    deadline_seconds = job.limits.clip_deadline_seconds
+    if num_workers == 0:
+        maker = make_clip_maker(job, catalog, split)
+        return LocalSource(maker, division.rank_batch_size, clip_shape(job), deadline_seconds)
+    num_slots = job.limits.prefetch_batches * division.rank_batch_size
+    arena = create_arena(num_slots, clip_shape(job))
+    crew = Crew(
+        serve,
+        (arena, job, catalog, split),
+        size=min(num_workers, num_slots),
+        clip_deadline_seconds=deadline_seconds,
+    )
+    source = PooledSource(arena, crew, deadline_seconds)
+    source.start()
+    return source

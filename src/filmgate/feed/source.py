@@ -1,0 +1,199 @@
+"""Where the consumer gets its clips from: worker processes, or its own thread.
+
+Both fill the places of a ``Line`` and give the same clips for the same line.
+T C H W of one clip.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from filmgate.feed.arena import Arena, ClipShape
+from filmgate.feed.clip_maker import ClipMaker
+from filmgate.feed.crew import START_DEADLINE_SECONDS, Crew, Lost
+from filmgate.feed.line import Line, Place
+
+CLOSE_DEADLINE_SECONDS = 30.0
+"""How long the pump may take to end its workers."""
+IDLE_LOOK_SECONDS = 5.0
+"""The pump looks around this often even when nothing happens."""
+
+
+class ClipSource(Protocol):
+    """What the feed asks of a source."""
+
+    num_slots: int
+    """Clips it can hold; the line opens as many places."""
+    clip_shape: ClipShape
+    """(T, C, H, W) of each clip."""
+
+    def begin(self, line: Line) -> None:
+        """Fill this line from now on; the line before it is delivered to its end."""
+
+    def wake(self) -> None:
+        """The line has something new to do."""
+
+    def take(self, index: int) -> Place:
+        """The ``index``-th undelivered place, settled. Raises what stopped the source."""
+
+    def clip(self, place: Place) -> NDArray[np.uint8]:
+        """(T, C, H, W) of a place that was taken; a view that ends with the place's release."""
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the worker processes that run now."""
+
+    @property
+    def idle_seconds(self) -> float:
+        """How long the workers that have no task now have had none, added up."""
+
+    def close(self) -> None:
+        """End it. May be called again."""
+
+
+class LocalSource:
+    """Makes each clip when it is asked for, on the thread that asks."""
+
+    def __init__(
+        self, maker: ClipMaker, num_slots: int, clip_shape: ClipShape, deadline_seconds: float
+    ) -> None:
+        self.num_slots = num_slots
+        self.clip_shape = clip_shape
+        self._maker = maker
+        self._deadline_seconds = deadline_seconds
+        self._clips = np.empty((num_slots, *clip_shape), np.uint8)
+        self._line: Line | None = None
+
+    process_ids: list[int] = []
+    idle_seconds = 0.0
+
+    def begin(self, line: Line) -> None:
+        """Take clips from this line."""
+        self._line = line
+        line.begin()
+
+    def wake(self) -> None:
+        """Nothing sleeps here."""
+
+    def take(self, index: int) -> Place:
+        """Make clips until the place is settled."""
+        assert self._line is not None
+        while (place := self._line.look(index)) is None:
+            task = self._line.next_task()
+            assert task is not None
+            out_TCHW = self._clips[task.slot]
+            self._line.settle(
+                self._maker.make(task, out_TCHW, deadline_seconds=self._deadline_seconds)
+            )
+        return place
+
+    def clip(self, place: Place) -> NDArray[np.uint8]:
+        """A view of the buffer."""
+        clip_TCHW: NDArray[np.uint8] = self._clips[place.slot]
+        return clip_TCHW
+
+    def close(self) -> None:
+        """Close the decoders."""
+        self._maker.close()
+
+
+class PooledSource:
+    """Workers fill the slots of an arena; one thread, the pump, gives them tasks and hears them."""
+
+    def __init__(self, arena: Arena, crew: Crew, clip_deadline_seconds: float) -> None:
+        self.num_slots = arena.num_slots
+        self.clip_shape = arena.clip_shape
+        self._arena = arena
+        self._crew = crew
+        # Between two events lie at most a clip or a start, and the burial of who failed at it.
+        self._patience_seconds = clip_deadline_seconds + START_DEADLINE_SECONDS + 60
+        self._owner = os.getpid()
+        self._line: Line | None = None
+        self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
+        self._stop = threading.Event()
+        self._error: BaseException | None = None
+        self._pump = threading.Thread(target=self._run, name="feed-pump", daemon=True)
+
+    def start(self) -> None:
+        """Start the workers, so that they are ready when the line begins."""
+        self._pump.start()
+
+    def begin(self, line: Line) -> None:
+        """Give out the tasks of this line."""
+        line.begin()
+        self._line = line
+        if self._error is not None:
+            line.fail(self._error)
+        self.wake()
+
+    def take(self, index: int) -> Place:
+        """Wait until the place is settled."""
+        assert self._line is not None
+        return self._line.take(index, self._patience_seconds)
+
+    def clip(self, place: Place) -> NDArray[np.uint8]:
+        """A view of the slot."""
+        return self._arena.clip(place.slot)
+
+    @property
+    def process_ids(self) -> list[int]:
+        """Of the crew."""
+        return self._crew.process_ids
+
+    @property
+    def idle_seconds(self) -> float:
+        """Of the crew."""
+        return self._crew.idle_seconds
+
+    def wake(self) -> None:
+        """Make the pump look at the line now."""
+        self._wake_writer.send_bytes(b"")
+
+    def close(self) -> None:
+        """End the workers and the pump. A forked child has no part in them and does nothing."""
+        if self._stop.is_set() or os.getpid() != self._owner:
+            return
+        self._stop.set()
+        self.wake()
+        if threading.current_thread() is not self._pump:  # the garbage collector runs anywhere
+            self._pump.join(CLOSE_DEADLINE_SECONDS)
+        self._arena.close()
+
+    def _run(self) -> None:
+        """The pump's life."""
+        try:
+            while not self._stop.is_set():
+                self._crew.fill_up()
+                self._give_tasks()
+                self._hear()
+        except BaseException as error:  # noqa: BLE001  the consumer raises it
+            self._error = error
+            if self._line is not None:
+                self._line.fail(error)
+        finally:
+            self._crew.close()
+
+    def _give_tasks(self) -> None:
+        line = self._line
+        while line is not None and self._crew.has_room():
+            task = line.next_task()
+            if task is None:
+                return
+            self._crew.give(task)
+
+    def _hear(self) -> None:
+        events = self._crew.wait(self._wake_reader, IDLE_LOOK_SECONDS)
+        while self._wake_reader.poll():
+            self._wake_reader.recv_bytes()
+        for event in events:
+            assert self._line is not None
+            if isinstance(event, Lost):
+                self._line.give_back(event.task, event.fault)
+            else:
+                self._line.settle(event)

@@ -1,0 +1,109 @@
+"""What the feed counts, and what it tells of it."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict
+from typing import Literal
+
+from filmgate.feed.messages import ClipDone, ClipFailed
+from filmgate.records import Record
+
+
+class Skipped(Record, frozen=True):
+    """One attempt at a clip that failed."""
+
+    sample: int
+    """Global number of the sample."""
+    video_id: str
+    path: str
+    place: str
+    """Where in the video, for example ``frames 120 to 134``."""
+    reason: str
+    """One clause."""
+    action: Literal["masked", "substituted"]
+    """What became of its place in the batch."""
+
+
+class FeedStats(Record, frozen=True):
+    """The feed's counters since it was opened, summed over its workers."""
+
+    clips: int
+    """Clips produced, delivered or still waiting to be."""
+    frames_delivered: int
+    """Frames in those clips."""
+    frames_decoded: int
+    """Frames that came out of decoders for them."""
+    bytes_read: int | None
+    """Bytes that the workers asked of read calls; None where the kernel does not tell."""
+    worker_busy_seconds: float
+    """Workers' time with a clip in hand."""
+    worker_wait_seconds: float
+    """Workers' time without one, that is waiting for the consumer to free a slot."""
+    worker_cpu_seconds: float
+    """CPU time of the decoding threads, user and system."""
+    stage_seconds: dict[str, float]
+    """Stage (look-up, decode, convert) -> worker seconds."""
+    num_padded: int
+    """Clips longer than their video or its side of the border, padded by the ``short`` rule."""
+    num_skipped: int
+    """Attempts at a clip that failed, among the batches delivered."""
+    skipped: list[Skipped]
+    """The first of them, at most 1000."""
+    quarantined: list[str]
+    """``video_id`` of videos that are not tried any more."""
+
+
+class Tally:
+    """Adds up the efforts of all clips, from whichever thread reports them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[str] = Counter()
+        self._stage_seconds: dict[str, float] = defaultdict(float)
+        self._seconds: dict[str, float] = defaultdict(float)
+        self._bytes_read: int | None = 0
+
+    def add(self, reply: ClipDone | ClipFailed) -> None:
+        """Count one finished or failed clip."""
+        effort = reply.effort
+        with self._lock:
+            if isinstance(reply, ClipDone):
+                self._counts["clips"] += 1
+                self._counts["frames_delivered"] += len(reply.sample.frame_indices_T)
+                self._counts["padded"] += reply.sample.is_padded
+            self._counts["frames_decoded"] += effort.frames_decoded
+            for stage, seconds in effort.stage_seconds.items():
+                self._stage_seconds[stage] += seconds
+            self._seconds["busy"] += sum(effort.stage_seconds.values())
+            self._seconds["cpu"] += effort.cpu_seconds
+            self._seconds["wait"] += effort.wait_seconds
+            if effort.bytes_read is None or self._bytes_read is None:
+                self._bytes_read = None
+            else:
+                self._bytes_read += effort.bytes_read
+
+    def stats(
+        self,
+        *,
+        idle_seconds: float,
+        num_skipped: int,
+        skipped: list[Skipped],
+        quarantined: list[str],
+    ) -> FeedStats:
+        """The sums up to now; ``idle_seconds`` are those of waits that still go on."""
+        with self._lock:
+            return FeedStats(
+                clips=self._counts["clips"],
+                frames_delivered=self._counts["frames_delivered"],
+                frames_decoded=self._counts["frames_decoded"],
+                bytes_read=self._bytes_read,
+                worker_busy_seconds=self._seconds["busy"],
+                worker_wait_seconds=self._seconds["wait"] + idle_seconds,
+                worker_cpu_seconds=self._seconds["cpu"],
+                stage_seconds=dict(self._stage_seconds),
+                num_padded=self._counts["padded"],
+                num_skipped=num_skipped,
+                skipped=list(skipped),
+                quarantined=list(quarantined),
+            )
