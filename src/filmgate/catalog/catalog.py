@@ -49,7 +49,8 @@ class Catalog:
     @cached_property
     def num_frames(self) -> NDArray[np.int64]:
         """(videos,) displayed frames of each video."""
-        return self.column("num_frames").to_numpy().astype(np.int64)
+        num_frames: NDArray[np.int64] = self.column("num_frames").to_numpy()
+        return num_frames
 
     @cached_property
     def labels(self) -> list[str | None]:

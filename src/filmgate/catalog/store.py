@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from filmgate.catalog.rows import FileStamp, LeftOut, VideoRow
 from filmgate.records import Record, write_file
@@ -120,8 +120,9 @@ def _frames_row(video_id: str, table: FrameTable) -> dict[str, Any]:
 def frame_table_from_row(table: pa.Table, row: int) -> FrameTable:
     """The frame table in one row of ``frames.parquet``."""
 
-    def array(name: str) -> np.ndarray:
-        return table.column(name)[row].values.to_numpy(zero_copy_only=False)
+    def array(name: str) -> NDArray[Any]:
+        values: NDArray[Any] = table.column(name)[row].values.to_numpy(zero_copy_only=False)
+        return values
 
     numerator, denominator = table.column("time_base")[row].as_py()
     return FrameTable(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,8 @@ from filmgate.video.by_packets import end_of_last, entries_at
 from filmgate.video.decoder import Decoder
 from filmgate.video.packets import NO_TIME, PacketList
 from filmgate.video.properties import StreamProperties
-from filmgate.video.table import FIRST_PACKET, FrameTable
+from filmgate.video.table import FIRST_PACKET, FrameTable, SeekBy
+from filmgate.video.trial import frame_digest, with_tried_entries
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,7 @@ class _Outputs:
     """What came out, in output order."""
 
     places: list[int] = field(default_factory=list)
+    digests: dict[int, bytes] = field(default_factory=dict)
     shapes: set[tuple[int, int, str]] = field(default_factory=set)
     damaged: list[int] = field(default_factory=list)
 
@@ -37,31 +40,67 @@ class _Outputs:
 def table_by_decoding(
     path: Path, packets: PacketList, properties: StreamProperties
 ) -> DecodedTable:
-    """Decode the whole file and build its table."""
+    """Decode the whole file, build its table, and find its entry points by trial."""
     outputs = _decode_all(path, _blank_table(properties))
     places = np.array(outputs.places, np.int64)
     pts, from_packets, from_rate = _times(places, packets, properties)
-    nothing = np.zeros(0, np.int64)
-    table = FrameTable(
-        time_base=properties.time_base,
+    table = replace(
+        _blank_table(properties),
         pts=pts,
         end_ticks=end_of_last(pts, packets, places, properties),
         is_key=np.array(packets.is_key, bool)[places],
         packet=places.astype(np.int32),
-        entries=entries_at(packets, properties, nothing, nothing),
-        access="sequential",
-        access_reason="entry points not tried",
-        seek_by=properties.seek_by,
         times_from_packets=from_packets,
-        stream_index=properties.stream_index,
-        file_bytes=properties.file_bytes,
     )
     return DecodedTable(
-        table=table,
+        table=_with_entries(path, table, packets, properties, outputs),
         times_from_rate=from_rate,
         mixed_sizes=len(outputs.shapes) > 1,
-        damage=[f"decoder error in packet {place}" for place in outputs.damaged],
+        damage=_clauses(outputs.damaged),
     )
+
+
+def _with_entries(
+    path: Path,
+    table: FrameTable,
+    packets: PacketList,
+    properties: StreamProperties,
+    outputs: _Outputs,
+) -> FrameTable:
+    """Entry points by what the demuxer should understand, or by byte positions."""
+    ways: list[SeekBy] = [properties.seek_by, "byte"]
+    for seek_by in dict.fromkeys(ways):
+        places = _candidates(packets, seek_by)
+        candidates = entries_at(packets, seek_by, places, np.zeros(len(places), np.int64))
+        tried = with_tried_entries(
+            path,
+            replace(table, entries=candidates, seek_by=seek_by),
+            outputs.digests,
+            outputs.damaged,
+            is_intra_only=properties.is_intra_only,
+        )
+        if tried.access == "seek":
+            break
+    return tried
+
+
+def _candidates(packets: PacketList, seek_by: SeekBy) -> NDArray[np.int64]:
+    """(packets,) places of key frames that a seek of this kind can ask for."""
+    target = packets.column("position" if seek_by == "byte" else seek_by)
+    can_be_asked = target >= 0 if seek_by == "byte" else target != NO_TIME
+    return np.flatnonzero((packets.column("crc32") != 0) & can_be_asked)
+
+
+def _clauses(places: list[int]) -> list[str]:
+    """Damaged packets in words, runs of them together."""
+    clauses: list[str] = []
+    for _, run in groupby(enumerate(places), lambda pair: pair[1] - pair[0]):
+        members = [place for _, place in run]
+        name = (
+            f"packet {members[0]}" if len(members) == 1 else f"packets {members[0]}-{members[-1]}"
+        )
+        clauses.append(f"{name}: decoder error")
+    return clauses
 
 
 def _decode_all(path: Path, table: FrameTable) -> _Outputs:
@@ -72,6 +111,7 @@ def _decode_all(path: Path, table: FrameTable) -> _Outputs:
             for decoded in decoder.step():
                 frame = decoded.frame
                 outputs.places.append(decoded.place)
+                outputs.digests[decoded.place] = frame_digest(frame)
                 outputs.shapes.add((frame.width, frame.height, frame.format.name))
     finally:
         decoder.close()
@@ -84,7 +124,7 @@ def _times(
 ) -> tuple[NDArray[np.int64], bool, bool]:
     """(ticks of each frame, whether they are the packets' own pts, whether the rate made them)."""
     pts = packets.column("pts")[places]
-    if NO_TIME not in pts and np.all(np.diff(pts) > 0):
+    if NO_TIME not in pts and np.all(np.diff(pts) >= 0):
         return pts, True, False
     dts = np.sort(packets.column("dts")[places])
     if NO_TIME not in dts and np.all(np.diff(dts) > 0):
@@ -102,7 +142,7 @@ def _blank_table(properties: StreamProperties) -> FrameTable:
         end_ticks=0,
         is_key=nothing.astype(bool),
         packet=nothing.astype(np.int32),
-        entries=entries_at(PacketList(), properties, nothing, nothing),
+        entries=entries_at(PacketList(), "byte", nothing, nothing),
         access="sequential",
         access_reason=None,
         seek_by=properties.seek_by,

@@ -9,7 +9,7 @@ from filmgate.video.bitstream import hevc_may_hide_pictures
 from filmgate.video.container import OpenVideo
 from filmgate.video.packets import NO_TIME, PacketList
 from filmgate.video.properties import StreamProperties
-from filmgate.video.table import EntryPoints, FrameTable
+from filmgate.video.table import EntryPoints, FrameTable, SeekBy
 
 SOUND_CONTAINERS = ("mov,mp4", "matroska")
 """Every packet is one sample with its own time, and a seek lands on a sample."""
@@ -78,8 +78,9 @@ def _reorder_depth(packets: PacketList) -> int:
 
 def _is_shown(packets: PacketList) -> NDArray[np.bool_]:
     """(packets,) packets whose frame is displayed."""
-    shown = np.array([peek.shown == 1 for peek in packets.peeks])
-    return shown & ~np.array(packets.is_discard) & ~_lost_leading(packets)
+    shown = np.array([peek.shown == 1 for peek in packets.peeks], np.bool_)
+    hidden = np.array(packets.is_discard, np.bool_) | _lost_leading(packets)
+    return np.logical_and(shown, ~hidden)
 
 
 def _lost_leading(packets: PacketList) -> NDArray[np.bool_]:
@@ -106,7 +107,7 @@ def table_by_packets(packets: PacketList, properties: StreamProperties) -> Frame
         is_key=np.array(packets.is_key)[places],
         packet=places.astype(np.int32),
         entries=entries_at(
-            packets, properties, candidates, np.searchsorted(frame_pts, pts[candidates])
+            packets, properties.seek_by, candidates, np.searchsorted(frame_pts, pts[candidates])
         ),
         access="seek",
         access_reason=None,
@@ -134,17 +135,14 @@ def end_of_last(
 
 def entries_at(
     packets: PacketList,
-    properties: StreamProperties,
+    seek_by: SeekBy,
     places: NDArray[np.int64],
     first_frames: NDArray[np.int64],
 ) -> EntryPoints:
     """Entry points at these packets; one that is overtaken by a later one is left out."""
     keep = np.minimum.accumulate(first_frames[::-1])[::-1] == first_frames
     places, first_frames = places[keep], first_frames[keep]
-    if properties.seek_by == "byte":
-        target = packets.column("position")[places]
-    else:
-        target = packets.column(properties.seek_by)[places]
+    target = packets.column("position" if seek_by == "byte" else seek_by)[places]
     return EntryPoints(
         packet=places.astype(np.int32),
         first_frame=first_frames.astype(np.int32),

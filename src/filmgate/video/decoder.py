@@ -39,8 +39,21 @@ class Decoder:
         self._first_serial = 0
 
     def start(self, entry: int) -> None:
-        """Begin again at an entry point, or at the start of the file."""
+        """Begin again at an entry point, or at the start of the file.
+
+        Raises UndecodableFrame when the file is no longer the one that was indexed.
+        """
         self.source.go_to(entry)
+        self._begin(entry)
+
+    def try_start(self, entry: int) -> bool:
+        """Begin again at an entry point by one seek; False when that does not lead there."""
+        if not self.source.seek_to(entry):
+            return False
+        self._begin(entry)
+        return True
+
+    def _begin(self, entry: int) -> None:
         self.entry, self.ended, self.damaged = entry, False, []
         self._first_serial = self._serial
         self._serial_less_place = self._serial - self.source.place

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 import av
-import numpy as np
-from numpy.typing import NDArray
 
 from filmgate.errors import UndecodableFrame
+from filmgate.video.planes import packed_samples
 from filmgate.video.reader import VideoReader
 from filmgate.video.table import FrameTable
 
@@ -34,34 +33,11 @@ class FrameDigest:
     """Why it does not come out."""
 
 
-def plane_rows(frame: av.VideoFrame, plane_number: int) -> NDArray[np.uint8]:
-    """(rows, bytes of a row) one plane without the padding at the end of its rows; a view."""
-    plane = frame.planes[plane_number]
-    if frame.format.name == "pal8" and plane_number == 1:
-        return np.frombuffer(plane, np.uint8).reshape(1, -1)
-    components = [c for c in frame.format.components if c.plane == plane_number]
-    if frame.format.is_bit_stream:
-        bytes_per_row = (plane.width + 7) // 8
-    else:
-        bytes_per_row = plane.width * _bytes_per_pixel(frame, components)
-    stride = abs(plane.line_size)
-    rows = np.frombuffer(plane, np.uint8).reshape(-1, stride)[: plane.height, :bytes_per_row]
-    return rows[::-1] if plane.line_size < 0 else rows
-
-
-def _bytes_per_pixel(
-    frame: av.VideoFrame, components: list[av.video.format.VideoFormatComponent]
-) -> int:
-    if frame.format.padded_bits_per_pixel and len(frame.format.components) == len(components):
-        return (frame.format.padded_bits_per_pixel + 7) // 8
-    return sum((component.bits + 7) // 8 for component in components)
-
-
 def native_md5(frame: av.VideoFrame) -> str:
     """The md5 that ``ffmpeg -f framemd5`` gives for the frame in its own pixel format."""
     hasher = hashlib.md5(usedforsecurity=False)
-    for plane_number in range(len(frame.planes)):
-        hasher.update(np.ascontiguousarray(plane_rows(frame, plane_number)))
+    for samples in packed_samples(frame):
+        hasher.update(samples)
     return hasher.hexdigest()
 
 

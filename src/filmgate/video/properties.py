@@ -6,10 +6,10 @@ import math
 import struct
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import av
-from av.sidedata.sidedata import Type
+from av.sidedata.sidedata import SideDataContainer, Type
 
 from filmgate.video.container import OpenVideo
 from filmgate.video.table import SeekBy
@@ -57,6 +57,9 @@ class StreamProperties:
     stream_index: int
     file_bytes: int
     seek_by: SeekBy
+    """What the demuxer should understand."""
+    is_intra_only: bool
+    """Whether every packet of the codec stands alone."""
 
 
 def stream_properties(video: OpenVideo, frame: av.VideoFrame) -> StreamProperties:
@@ -72,6 +75,7 @@ def stream_properties(video: OpenVideo, frame: av.VideoFrame) -> StreamPropertie
         stream_index=stream.index,
         file_bytes=container.size,
         seek_by=_seek_by(container.format.name),
+        is_intra_only=stream.codec_context.codec.intra_only,
     )
 
 
@@ -129,10 +133,10 @@ def _orientation(frame: av.VideoFrame) -> tuple[int, bool]:
     The matrix takes stored (x, y) to displayed (a x + c y, b x + d y), y pointing down, as in
     libavutil/display.h; a clockwise turn by t is a = d = cos t, b = -c = sin t.
     """
-    matrix = frame.side_data.get(Type.DISPLAYMATRIX)
-    if matrix is None:
+    side_data = cast(SideDataContainer, frame.side_data)  # its stub names it a plain dict
+    if Type.DISPLAYMATRIX not in side_data:
         return 0, False
-    a, b, _, c, d, *_ = struct.unpack("=9i", bytes(matrix))
+    a, b, _, c, d, *_ = struct.unpack("=9i", bytes(side_data[Type.DISPLAYMATRIX]))
     mirrored = a * d - b * c < 0
     turn = math.degrees(math.atan2(-b, -a) if mirrored else math.atan2(b, a))
     return round(turn / 90) * 90 % 360, mirrored

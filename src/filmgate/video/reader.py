@@ -36,6 +36,7 @@ class VideoReader:
         self._owner = os.getpid()
         self._pending: dict[int, Decoded] = {}
         self._newest = -1
+        self._num_in_run = 0
 
     def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
         return VideoReader, (self.path, self.table)
@@ -71,9 +72,7 @@ class VideoReader:
 
     def _frame(self, index: int) -> av.VideoFrame:
         decoder = self._decoder_for(index)
-        while index not in self._pending and not decoder.ended:
-            if self._newest > index + REORDER_FRAMES:
-                break
+        while not decoder.ended and not self._is_settled(index):
             self._step(decoder)
         for passed in [other for other in self._pending if other < index]:
             del self._pending[passed]
@@ -87,13 +86,35 @@ class VideoReader:
 
     def _step(self, decoder: Decoder) -> None:
         for decoded in decoder.step():
-            self.num_decoded += 1
             index = self._index_of(decoded.place)
+            self.num_decoded += 1
+            self._num_in_run += 1
             if index >= 0:
                 self._pending[index] = decoded
                 self._newest = max(self._newest, index)
 
+    def _is_settled(self, index: int) -> bool:
+        """Whether the frame is out, with all that it may refer to, or will not come any more.
+
+        A frame that was decoded before it and is shown after it may be damaged, and only says so
+        when it comes out itself.
+        """
+        if index not in self._pending:
+            return self._newest > index + REORDER_FRAMES
+        return self._newest >= int(self._last_reference[index])
+
+    @cached_property
+    def _last_reference(self) -> NDArray[np.int64]:
+        """(N,) last frame that is shown after each frame and decoded before it, or itself."""
+        packet, last = self.table.packet, np.arange(self.table.num_frames)
+        for later in range(1, min(REORDER_FRAMES + 1, self.table.num_frames)):
+            is_earlier = packet[later:] < packet[:-later]
+            last[:-later][is_earlier] = np.flatnonzero(is_earlier) + later
+        return last
+
     def _index_of(self, place: int) -> int:
+        if self.table.access == "sequential":  # from the start, where places may repeat
+            return self._num_in_run if self._num_in_run < self.table.num_frames else -1
         return int(self._frame_of_packet[place]) if place < len(self._frame_of_packet) else -1
 
     @cached_property
@@ -112,7 +133,7 @@ class VideoReader:
             self._decoder = Decoder(self.path, self.table)
         elif index in self._pending or self._can_go_on(self._decoder, index):
             return self._decoder
-        self._pending, self._newest = {}, -1
+        self._pending, self._newest, self._num_in_run = {}, -1, 0
         try:
             self._decoder.start(int(self.table.entry_of_frame[index]))
         except UndecodableFrame:

@@ -70,15 +70,42 @@ class PacketSource:
 
         Raises UndecodableFrame when the file is no longer the one that was indexed.
         """
-        if entry != FIRST_PACKET:
-            if self._video is None:
-                self._open()
-            back = 0
-            while entry - back >= 0:
-                if self._seek(entry - back, entry):
-                    return
-                back = 2 * back + 1
+        back = 0
+        while entry - back >= 0:
+            if self.seek_to(entry, by_way_of=entry - back):
+                return
+            back = 2 * back + 1
         self._from_start(entry)
+
+    def seek_to(self, entry: int, *, by_way_of: int | None = None) -> bool:
+        """Seek, to an earlier entry point if told so, and read on to ``entry``.
+
+        False when that does not lead there; then the place is unknown.
+        """
+        if self._video is None:
+            self._open()
+        entries, target = self.table.entries, entry if by_way_of is None else by_way_of
+        try:
+            self.video.container.seek(
+                int(entries.seek_target[target]),
+                stream=None if self.table.seek_by == "byte" else self.video.stream,
+                unsupported_byte_offset=self.table.seek_by == "byte",
+            )
+        except av.FFmpegError:
+            return False
+        self._packets, self._held = packets_of(self.video, self._count_fault), None
+        wanted = int(entries.packet[entry])
+        for _ in range(wanted - int(entries.packet[target]) + SLACK_PACKETS):
+            packet = self.next()
+            if packet is None:
+                return False
+            matches = self._matches(packet)
+            if entry in matches:
+                self._hold(packet, wanted)
+                return True
+            if matches and min(matches) > entry:
+                return False
+        return False
 
     def _open(self) -> None:
         self.close()
@@ -110,31 +137,6 @@ class PacketSource:
 
     def _hold(self, packet: Packet[VideoStream], place: int) -> None:
         self._held, self.place = packet, place
-
-    def _seek(self, target: int, entry: int) -> bool:
-        """Ask for ``target`` and read on to ``entry``; False when that does not lead there."""
-        entries = self.table.entries
-        try:
-            self.video.container.seek(
-                int(entries.seek_target[target]),
-                stream=None if self.table.seek_by == "byte" else self.video.stream,
-                unsupported_byte_offset=self.table.seek_by == "byte",
-            )
-        except av.FFmpegError:
-            return False
-        self._packets, self._held = packets_of(self.video, self._count_fault), None
-        wanted = int(entries.packet[entry])
-        for _ in range(wanted - int(entries.packet[target]) + SLACK_PACKETS):
-            packet = self.next()
-            if packet is None:
-                return False
-            matches = self._matches(packet)
-            if entry in matches:
-                self._hold(packet, wanted)
-                return True
-            if matches and min(matches) > entry:
-                return False
-        return False
 
     def _matches(self, packet: Packet[VideoStream]) -> list[int]:
         """Entry points that the packet may be; several only where content and place repeat."""

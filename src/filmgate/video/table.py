@@ -48,7 +48,8 @@ class FrameTable:
     time_base: Fraction
     """Seconds per tick."""
     pts: NDArray[np.int64]
-    """(N,) ticks at which each frame is first shown, rising."""
+    """(N,) ticks at which each frame is first shown; never falling. Of frames with one time only
+    the last is ever shown, the others can be had by number."""
     end_ticks: int
     """When the last frame ends."""
     is_key: NDArray[np.bool_]
