@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 import os
-from multiprocessing import reduction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -33,16 +31,13 @@ _CGROUP_FILES = (
 
 
 class Arena:
-    """Slots that each hold one clip; make it with ``create_arena``, pickle it to a worker."""
+    """Slots that each hold one clip; ``create_arena`` makes it, a worker maps its descriptor."""
 
     def __init__(self, descriptor: int, num_slots: int, clip_shape: ClipShape) -> None:
         self.num_slots = num_slots
         self.clip_shape = clip_shape
-        self._descriptor = descriptor
+        self.descriptor = descriptor
         self._memory = mmap.mmap(descriptor, num_slots * slot_bytes(clip_shape))
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return _attach, (reduction.DupFd(self._descriptor), self.num_slots, self.clip_shape)
 
     def clip(self, slot: int) -> NDArray[np.uint8]:
         """(T, C, H, W) the slot itself, not a copy."""
@@ -52,7 +47,7 @@ class Arena:
 
     def close(self) -> None:
         """Give this process's hold on the memory back, once no view of a slot is left."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
 
 def create_arena(num_slots: int, clip_shape: ClipShape) -> Arena:
@@ -82,8 +77,12 @@ def slot_bytes(clip_shape: ClipShape) -> int:
 
 def available_bytes() -> int:
     """Memory that this process may still take: of the machine and of its container."""
-    rooms = [_room_in_cgroup(*names) for names in _CGROUP_FILES]
-    return min([psutil.virtual_memory().available, *(room for room in rooms if room is not None)])
+    rooms: list[int] = [psutil.virtual_memory().available]
+    for names in _CGROUP_FILES:
+        room = _room_in_cgroup(*names)
+        if room is not None:
+            rooms.append(room)
+    return min(rooms)
 
 
 def _room_in_cgroup(limit_name: str, usage_name: str, stat_name: str) -> int | None:
@@ -102,7 +101,3 @@ def _read_number(path: Path) -> int | None:
     except OSError:
         return None
     return int(text) if text.isdigit() else None
-
-
-def _attach(descriptor: Any, num_slots: int, clip_shape: ClipShape) -> Arena:
-    return Arena(descriptor.detach(), num_slots, clip_shape)

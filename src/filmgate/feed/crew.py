@@ -7,17 +7,16 @@ own: a worker that is killed at any moment cannot leave a lock held or a queue t
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
 import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
 
 from filmgate.errors import FeedError, UserError
 from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Fault, Ready, Task
+from filmgate.feed.process import WorkerProcess
 
 TASKS_PER_WORKER = 2
 START_DEADLINE_SECONDS = 120.0
@@ -25,10 +24,7 @@ START_DEADLINE_SECONDS = 120.0
 MAX_FAILED_STARTS = 3
 """Workers that may die in a row before they are ready."""
 DEATH_DEADLINE_SECONDS = 5.0
-"""How long a killed process is waited for. One that the kernel keeps longer (a read from a dead
-network file system) runs no instruction of its own any more, so it is left to the kernel."""
-
-_SPAWN = multiprocessing.get_context("spawn")
+"""How long a killed process is waited for before it is left to the kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +41,7 @@ Event = ClipDone | ClipFailed | Lost
 
 @dataclass(kw_only=True, eq=False)
 class _Worker:
-    process: SpawnProcess
-    connection: Connection
+    process: WorkerProcess
     tasks: deque[Task] = field(default_factory=deque)
     is_ready: bool = False
     since: float = field(default_factory=time.monotonic)
@@ -61,19 +56,17 @@ class _Worker:
 
 
 class Crew:
-    """``size`` workers that all run ``serve(connection, *arguments)``."""
+    """``size`` workers, each made by ``start_process``."""
 
     def __init__(
         self,
-        serve: Callable[..., None],
-        arguments: tuple[object, ...],
+        start_process: Callable[[], WorkerProcess],
         *,
         size: int,
         clip_deadline_seconds: float,
     ) -> None:
         self.size = size
-        self._serve = serve
-        self._arguments = arguments
+        self._start_process = start_process
         self._clip_deadline_seconds = clip_deadline_seconds
         self._workers: list[_Worker] = []
         self._failed_starts = 0
@@ -81,7 +74,7 @@ class Crew:
     @property
     def process_ids(self) -> list[int]:
         """Of the workers that run now."""
-        return [worker.process.pid for worker in list(self._workers) if worker.process.pid]
+        return [worker.process.process.pid for worker in list(self._workers)]
 
     @property
     def idle_seconds(self) -> float:
@@ -92,13 +85,7 @@ class Crew:
     def fill_up(self) -> None:
         """Start workers until there are ``size`` of them."""
         while len(self._workers) < self.size:
-            ours, theirs = _SPAWN.Pipe()
-            process = _SPAWN.Process(
-                target=self._serve, args=(theirs, *self._arguments), daemon=True, name="feed-worker"
-            )
-            process.start()
-            theirs.close()
-            self._workers.append(_Worker(process=process, connection=ours))
+            self._workers.append(_Worker(process=self._start_process()))
 
     def has_room(self) -> bool:
         """Whether ``give`` can be called."""
@@ -111,7 +98,7 @@ class Crew:
             worker.since = time.monotonic()
         worker.tasks.append(task)
         try:
-            worker.connection.send(task)
+            worker.process.connection.send(task)
         except (BrokenPipeError, ConnectionResetError):
             return  # it died; its closed pipe says so to the next wait, which gives the task back
 
@@ -122,11 +109,11 @@ class Crew:
         """
         now = time.monotonic()
         due = min(worker.due(self._clip_deadline_seconds) for worker in self._workers)
-        pipes = [worker.connection for worker in self._workers]
+        pipes = [worker.process.connection for worker in self._workers]
         ready = wait([wake, *pipes], max(0.0, min(timeout_seconds, due - now)))
         events: list[Event] = []
         for worker in list(self._workers):
-            if worker.connection in ready:
+            if worker.process.connection in ready:
                 events += self._hear(worker)
             elif worker.due(self._clip_deadline_seconds) <= time.monotonic():
                 events += self._give_up(worker)
@@ -135,14 +122,14 @@ class Crew:
     def close(self) -> None:
         """End all workers at once; they hold nothing that is worth a goodbye."""
         for worker in self._workers:
-            worker.process.kill()
+            worker.process.process.kill()
         while self._workers:
             self._bury(self._workers[-1])
 
     def _hear(self, worker: _Worker) -> list[Event]:
         """One message, or the end of the pipe."""
         try:
-            reply = worker.connection.recv()
+            reply = worker.process.connection.recv()
         except (EOFError, ConnectionResetError):
             return self._bury_dead(worker)
         if isinstance(reply, Fault):
@@ -166,14 +153,13 @@ class Crew:
             raise FeedError(
                 f"feed workers die while they start ({cause_of_death(exit_code)}), "
                 f"{self._failed_starts} in a row",
-                hint="a script that opens a feed has to do so under `if __name__ == '__main__':`; "
-                "otherwise try workers = 0 in [limits] to see what is wrong",
+                hint="what they said stands above; workers = 0 in [limits] does without them",
             )
         return _losses(worker, None)
 
     def _give_up(self, worker: _Worker) -> list[Event]:
         """End a worker that is past its deadline."""
-        worker.process.kill()
+        worker.process.process.kill()
         self._bury(worker)
         if not worker.is_ready:
             raise FeedError(
@@ -185,11 +171,7 @@ class Crew:
     def _bury(self, worker: _Worker) -> int | None:
         """Take a dead or dying worker out; its exit code, None when the kernel still holds it."""
         self._workers.remove(worker)
-        worker.connection.close()
-        worker.process.join(0.2)  # a dead one is reaped with its own exit code
-        worker.process.kill()
-        worker.process.join(DEATH_DEADLINE_SECONDS)
-        return worker.process.exitcode
+        return worker.process.end(DEATH_DEADLINE_SECONDS)
 
 
 def _losses(worker: _Worker, fault: tuple[FailureKind, str] | None) -> list[Event]:

@@ -10,9 +10,9 @@ from filmgate.feed.clip_maker import make_clip_maker, order_over
 from filmgate.feed.crew import Crew
 from filmgate.feed.division import Division
 from filmgate.feed.feed import Feed
+from filmgate.feed.process import start_process
 from filmgate.feed.source import ClipSource, LocalSource, PooledSource
 from filmgate.feed.targets import choose_targets
-from filmgate.feed.worker import serve
 from filmgate.spec import Job
 from filmgate.work.cores import num_usable_cores
 
@@ -95,8 +95,7 @@ def _open_source(
     num_slots = job.limits.prefetch_batches * division.rank_batch_size
     arena = create_arena(num_slots, clip_shape(job))
     crew = Crew(
-        serve,
-        (arena, job, catalog, split),
+        lambda: start_process(arena, job, catalog, split),
         size=min(num_workers, num_slots),
         clip_deadline_seconds=deadline_seconds,
     )

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 import threading
 import time
 import traceback
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 
-from filmgate.catalog import Catalog
-from filmgate.catalog.clip_frames import Split
 from filmgate.errors import UserError
 from filmgate.feed.arena import Arena
 from filmgate.feed.clip_maker import ClipMaker, make_clip_maker
 from filmgate.feed.messages import Fault, Ready, Task
-from filmgate.spec import Job
+from filmgate.feed.process import Setup
 
 
-def serve(connection: Connection, arena: Arena, job: Job, catalog: Catalog, split: Split) -> None:
-    """The whole life of a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the feed's process decides what Ctrl-C means
-    threading.Thread(target=_leave_with_parent, daemon=True).start()
+def main(connection_descriptor: int, lifeline: int) -> None:
+    """The whole life of a worker, which inherits these two descriptors."""
+    threading.Thread(target=_leave_with_feed, args=(lifeline,), daemon=True).start()
+    connection: Connection = Connection(connection_descriptor)
     try:
-        maker = make_clip_maker(job, catalog, split)
+        setup: Setup = connection.recv()
+        arena = Arena(setup.arena_descriptor, setup.num_slots, setup.clip_shape)
+        maker = make_clip_maker(setup.job, setup.catalog, setup.split)
         connection.send(Ready())
         _make_clips(connection, arena, maker)
     except (BrokenPipeError, ConnectionResetError):
@@ -55,9 +53,7 @@ def _next_task(connection: Connection) -> Task | None:
     return task
 
 
-def _leave_with_parent() -> None:
+def _leave_with_feed(lifeline: int) -> None:
     """End this process at once when the feed's process is gone, even in the middle of a clip."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    wait([parent.sentinel])
+    os.read(lifeline, 1)
     os._exit(0)
