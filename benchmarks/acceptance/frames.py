@@ -104,7 +104,7 @@ def differences(place: Place, video: Path, expected: list[str]) -> Iterator[str]
             deadline_seconds=FILE_DEADLINE_SECONDS,
         )  # fmt: skip
         if done.returncode != 0:
-            yield f"{shown}: exit code {done.returncode}: {done.stderr.strip()}"
+            yield f"{shown}: exit code {done.returncode}: {done.stderr.strip()[-300:]!r}"
             continue
         found = [line.split("\t")[-1] for line in done.stdout.splitlines()]
         wrong = [

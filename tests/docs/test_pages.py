@@ -15,7 +15,7 @@ from filmgate.app.cli import app
 from tools.command_page import walk
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("*/README.md")])
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 FOLDERS = "src|tests|docs|tools|benchmarks|examples|requirements|\\.ci"
 
