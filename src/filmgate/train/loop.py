@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -188,7 +188,8 @@ class Loop:
             worker_busy_seconds=stats.worker_busy_seconds,
             worker_wait_seconds=stats.worker_wait_seconds,
             stage_seconds=stats.stage_seconds,
-            skipped=len(stats.skipped),
+            skipped=stats.num_skipped,
+            worker_cpu_seconds=stats.worker_cpu_seconds,
         )
 
 
@@ -234,12 +235,12 @@ def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def evaluate(learner: Learner, feed: Feed) -> Score | None:
-    """The score over all usable clips of ``feed``; None when there is none."""
+def evaluate(learner: Learner, batches: Iterable[Batch]) -> Score | None:
+    """The score over all usable clips; None when there is none."""
     learner.model.eval()
     num_classes = learner.num_classes
     losses, clips_K, right_K = 0.0, _zeros(num_classes), _zeros(num_classes)
-    for batch in feed:
+    for batch in batches:
         if not bool(batch.valid_B.any()):
             continue
         frames_BTCHW, labels_B = to_device(batch, learner.device)

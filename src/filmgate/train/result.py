@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from filmgate.feed.stats import Skipped
 from filmgate.records import Header, Record
 from filmgate.train.request import Value
 
@@ -50,6 +51,10 @@ class TrainResult(Record, frozen=True):
     """Starts of the run; 1 when it was never interrupted."""
     skipped_clips: int
     """Training clips left out under the error policy, in the last attempt."""
+    skipped: list[Skipped]
+    """The first of them, at most 1000, with place and reason."""
+    padded_clips: int
+    """Training clips longer than their video, padded by the ``short`` rule, in the last attempt."""
     device: str
     """``cpu`` or the name of the GPU."""
     train_threads: int

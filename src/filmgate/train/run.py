@@ -12,7 +12,7 @@ import torch
 
 from filmgate.catalog import Catalog
 from filmgate.errors import Interrupted
-from filmgate.feed import Feed, open_feed
+from filmgate.feed import Feed, FeedStats, open_feed
 from filmgate.records import Header, read_record, write_record
 from filmgate.records.telemetry import Evaluation, Finish, Save, Start, Step
 from filmgate.spec import Job
@@ -122,11 +122,11 @@ class _Attempt:
                 learner = make_learner(self.job, feed.num_classes, device)
                 progress = self._resume(learner, feed, commits.newest())
                 progress = self._train(learner, feed, progress, commits)
-                skipped = len(feed.stats().skipped)
+                stats = feed.stats()
             self._leave_if_asked(progress)
             score = self._evaluate(learner, progress)
         commit_digest = commits.digest_of(progress.step)
-        result = self._finish(learner, feed, progress, score, skipped, commit_digest)
+        result = self._finish(learner, feed, progress, score, stats, commit_digest)
         self._leave_if_asked(progress)
         return result
 
@@ -230,7 +230,7 @@ class _Attempt:
         feed: Feed,
         progress: Progress,
         score: Score | None,
-        skipped: int,
+        stats: FeedStats,
         commit_digest: str,
     ) -> TrainResult:
         assert progress.loss is not None
@@ -253,7 +253,9 @@ class _Attempt:
             num_parameters=learner.num_parameters,
             samples_digest=progress.samples_digest,
             attempts=self.journal.attempt + 1,
-            skipped_clips=skipped,
+            skipped_clips=stats.num_skipped,
+            skipped=stats.skipped,
+            padded_clips=stats.num_padded,
             device=self.origin.device,
             train_threads=self.origin.train_threads,
             is_bit_repeatable=learner.device.type == "cpu",
