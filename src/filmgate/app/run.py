@@ -12,13 +12,14 @@ from filmgate.app.folder import choose_folder, hold_folder, make_request, open_f
 from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
 from filmgate.app.report import write_report
-from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary
+from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, summarise
 from filmgate.catalog.labels import Labels
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.errors import UserError
+from filmgate.feed.targets import choose_targets
 from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
 from filmgate.spec import Job, load_job
@@ -96,7 +97,7 @@ def _conclude(
 ) -> RunRecord:
     verdict = diagnose(folder)
     write_record(folder / "verdict.json", verdict)
-    summary = _summary(job, catalog, result, folder)
+    summary = _summary(job, catalog, result, verdict, folder)
     report = write_report(folder, summary, verdict)
     record = RunRecord(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
@@ -110,12 +111,14 @@ def _conclude(
     return record
 
 
-def _summary(job: Job, catalog: Catalog, result: TrainResult, folder: Path) -> RunSummary:
+def _summary(
+    job: Job, catalog: Catalog, result: TrainResult, verdict: Verdict, folder: Path
+) -> RunSummary:
     facts = summarise(catalog)
     return RunSummary(
         name=folder.name,
         job=job,
-        target=_target(job, catalog),
+        target=choose_targets(job.data.target, catalog).kind,
         num_videos=catalog.num_videos,
         left_out=[LeftOutVideo(path=one.path, reason=one.reason) for one in catalog.left_out],
         num_frames=facts.num_frames,
@@ -127,7 +130,11 @@ def _summary(job: Job, catalog: Catalog, result: TrainResult, folder: Path) -> R
         warnings=[
             f"{one.num_videos} videos: {one.sentence}; {one.advice}" for one in facts.warnings
         ],
-        num_skipped=result.skipped_clips,
+        skipped=[
+            SkippedClip(path=one.path, place=one.place, reason=one.reason)
+            for one in result.skipped
+        ],
+        num_skipped=verdict.skipped_clips,
         device=result.device,
         machine=_machine(),
         num_parameters=result.num_parameters,
@@ -135,6 +142,7 @@ def _summary(job: Job, catalog: Catalog, result: TrainResult, folder: Path) -> R
         final_loss=result.final_loss,
         accuracy=result.accuracy,
         chance=result.chance,
+        why_not_scored=result.why_no_accuracy,
         num_holdout_clips=result.num_holdout_clips,
         classes=[
             ClassScore(name=one.name, num_clips=one.num_clips, num_right=one.num_right)

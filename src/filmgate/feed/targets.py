@@ -33,13 +33,14 @@ class Targets:
 
 
 def choose_targets(wanted: Literal["auto", "label", "source"], catalog: Catalog) -> Targets:
-    """What the job wants; ``auto`` takes labels where there are at least two, otherwise sources.
+    """What the job wants; ``auto`` takes labels where every video has one of at least two.
 
     Raises UserError when labels are to be learnt and some video has none.
     """
     labels = catalog.column("label")
     names = sorted(label for label in labels.unique().to_pylist() if label is not None)
-    if wanted == "source" or (wanted == "auto" and len(names) < 2):
+    are_labelled = labels.null_count == 0 and len(names) >= 2
+    if wanted == "source" or (wanted == "auto" and not are_labelled):
         return Targets(kind="source", class_names=catalog.column("video_id").to_pylist())
     if labels.null_count:
         raise UserError(

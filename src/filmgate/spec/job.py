@@ -48,7 +48,7 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
 
     target: Literal["auto", "label", "source"] = "auto"
     """``label``: the catalog's label; ``source``: which video a clip comes from; ``auto``: labels
-    where the catalog has at least two, otherwise source."""
+    where every video has one and they are at least two, otherwise source."""
     holdout: Fraction01 = 0.25
     """Last share of each video's time that is kept for evaluation; no clip crosses the border."""
     clips_per_video: Positive = 1
@@ -77,7 +77,7 @@ class Model(Record, frozen=True, forbid_unknown_fields=True):
 class Train(Record, frozen=True, forbid_unknown_fields=True):
     """``[train]``: the loop."""
 
-    steps: Positive = 150
+    steps: Positive = 100
     """Optimizer updates."""
     batch_size: Positive = 8
     """Clips per step, over all ranks (B)."""
