@@ -10,8 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from filmgate.catalog import Catalog
-from filmgate.errors import Interrupted, UserError
+from filmgate.catalog import Catalog, index_videos
+from filmgate.errors import FeedError, Interrupted, UserError
 from filmgate.records.telemetry import (
     AnyLine,
     Evaluation,
@@ -25,6 +25,7 @@ from filmgate.records.telemetry import (
 from filmgate.spec import Job
 from filmgate.train import TrainResult
 from filmgate.train.run import train_run
+from tests.footage import write_video
 from tests.train.conftest import a_job
 
 
@@ -242,3 +243,28 @@ def test_without_held_out_clips_the_accuracy_is_unknown_and_says_why(
     result = train_run(a_job(data={"holdout": 0.0}, train={"steps": 2}), hues, tmp_path)
     assert result.accuracy is None and result.holdout_loss is None and result.chance is None
     assert result.why_no_accuracy == "data.holdout is 0"
+
+
+def test_a_batch_without_one_usable_clip_is_passed_over_and_said(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for hue in (0, 60, 120):
+        write_video(tmp_path / "videos" / f"hue{hue}.mp4", num_frames=60, hue=hue)
+    catalog = index_videos([tmp_path / "videos"], tmp_path / "catalog", workers=1)
+    (tmp_path / "videos" / "hue60.mp4").unlink()
+    job = a_job(data={"on_error": "skip", "error_budget": 1.0}, train={"batch_size": 1})
+    result = train_run(job, catalog, tmp_path)
+    assert result.steps == 12
+    assert result.skipped_clips > 0 and result.skipped[0].path.endswith("hue60.mp4")
+    assert len(result.events) == 1 and "can be used" in result.events[0]
+
+
+def test_a_run_without_one_usable_clip_ends_with_an_error(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for hue in (0, 60):
+        write_video(tmp_path / "videos" / f"hue{hue}.mp4", num_frames=60, hue=hue)
+    catalog = index_videos([tmp_path / "videos"], tmp_path / "catalog", workers=1)
+    for path in (tmp_path / "videos").iterdir():
+        path.unlink()
+    job = a_job(data={"on_error": "skip", "error_budget": 1.0}, train={"batch_size": 1})
+    with pytest.raises(FeedError, match="no usable clip in 100 batches in a row"):
+        train_run(job, catalog, tmp_path)

@@ -161,14 +161,18 @@ class Loop:
 
     def _batches(self) -> Iterator[Batch]:
         """Batches with at least one usable clip. Raises FeedError when there is none for long."""
-        num_empty = 0
+        num_empty, is_told = 0, False
         for batch in self.feed:
             if bool(batch.valid_B.any()):
                 num_empty = 0
                 yield batch
                 continue
-            num_empty += 1
-            self.journal.tell(f"no clip of samples {batch.sample_start}... is usable; passed over")
+            if not is_told:
+                self.journal.tell(
+                    f"no clip of the batch at sample {batch.sample_start} can be used; such batches"
+                    " are passed over, their clips are counted as skipped"
+                )
+            num_empty, is_told = num_empty + 1, True
             if num_empty == MAX_EMPTY_BATCHES:
                 break
         raise FeedError(

@@ -206,8 +206,8 @@ class _Attempt:
         started = time.perf_counter()
         try:
             with (
-                self.stop.breaks_wait(),
                 open_feed(self.job, self.catalog, split="holdout") as feed,
+                self.stop.breaks_wait(),
             ):
                 score = evaluate(learner, feed)
         except StopWait:
