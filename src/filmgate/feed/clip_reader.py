@@ -23,9 +23,9 @@ from filmgate.video.planes import packed_samples
 class ClipReader:
     """Exact frames of any video of a catalog, upright, at one size.
 
-    ``rgb24``: with ``size`` the picture is scaled to cover H x W, its aspect kept, and cut around its middle.
-    With ``short_side`` its shorter side gets that length. With neither it keeps its own size. A
-    frame whose size differs from the rest of its video is fitted to the same window.
+    ``rgb24``: with ``size`` the picture is scaled to cover H x W, its aspect kept, and cut around
+    its middle. With ``short_side`` its shorter side gets that length. With neither it keeps its own
+    size. A frame whose size differs from the rest of its video is fitted to the same window.
     ``native``: the decoder's own samples, as raw video files hold them, at their own size.
     """
 

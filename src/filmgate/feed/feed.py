@@ -52,6 +52,7 @@ class Feed:
         self._tally = Tally()
         self._next_sample = division.first
         self._source: ClipSource | None = None
+        self._at_exit: weakref.finalize[[], Feed] | None = None
         self._line: Line | None = None
 
     @property
@@ -145,13 +146,14 @@ class Feed:
         """
         if self._source is None:
             self._source = self._open_source()
-            weakref.finalize(self, self._source.close)
+            self._at_exit = weakref.finalize(self, self._source.close)
 
     def close(self) -> None:
         """End the workers; the feed still tells its state and counters."""
-        if self._source is not None:
+        if self._source is not None and self._at_exit is not None:
             self._source.close()
-        self._source = self._line = None
+            self._at_exit.detach()
+        self._source = self._line = self._at_exit = None
 
     def _begin(self) -> tuple[ClipSource, Line]:
         self.start()

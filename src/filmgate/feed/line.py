@@ -89,13 +89,15 @@ class Line:
         """Take back a task whose worker is gone; ``fault`` is what this task did, if anything."""
         with self._changed:
             place = self._place(task)
-            is_crash = fault is not None and fault[0] == "crash"
-            place.num_crashes += is_crash
-            if fault is None or (is_crash and place.num_crashes < MAX_CRASHES):
+            kind, reason = fault or (None, "")
+            if kind == "crash":
+                place.num_crashes += 1
+                reason = f"{reason}, {place.num_crashes} times"
+            if kind is None or (kind == "crash" and place.num_crashes < MAX_CRASHES):
                 self._todo.appendleft(task)
                 self._tell()
             else:
-                self.settle(self._policy.failure_of(task, *fault))
+                self.settle(self._policy.failure_of(task, kind, reason))
 
     def fail(self, error: BaseException) -> None:
         """Make every further ``take`` raise."""
@@ -186,12 +188,13 @@ class Line:
         while self._num_events == seen:
             if self._error is not None:
                 raise self._error
-            if time.monotonic() - began > patience_seconds:
+            left_seconds = began + patience_seconds - time.monotonic()
+            if left_seconds <= 0:
                 raise DeadlineError(
                     f"the feed made no progress for {patience_seconds:g} s while it waited for "
                     f"sample {self._places[0].number} and those after it"
                 )
-            self._changed.wait(timeout=1.0)
+            self._changed.wait(min(1.0, left_seconds))
 
     def _place(self, task: Task) -> Place:
         return self._places[task.position - self._places[0].position]

@@ -6,6 +6,7 @@ T C H W of one clip.
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import threading
@@ -153,7 +154,8 @@ class PooledSource:
 
     def wake(self) -> None:
         """Make the pump look at the line now."""
-        self._wake_writer.send_bytes(b"")
+        with contextlib.suppress(BrokenPipeError):  # the pump has ended, and left its error
+            self._wake_writer.send_bytes(b"")
 
     def close(self) -> None:
         """End the workers and the pump. A forked child has no part in them and does nothing."""
@@ -164,6 +166,8 @@ class PooledSource:
         if threading.current_thread() is not self._pump:  # the garbage collector runs anywhere
             self._pump.join(CLOSE_DEADLINE_SECONDS)
         self._arena.close()
+        self._wake_writer.close()
+        self._line = None  # it holds this source, and both would wait for the garbage collector
 
     def _run(self) -> None:
         """The pump's life."""
@@ -178,6 +182,7 @@ class PooledSource:
                 self._line.fail(error)
         finally:
             self._crew.close()
+            self._wake_reader.close()
 
     def _give_tasks(self) -> None:
         line = self._line
