@@ -42,13 +42,16 @@ class Part(Record, frozen=True):
     """One file of a commit."""
 
     size_bytes: int
+    """Of the file."""
     digest: str
+    """Of its bytes."""
 
 
 class Manifest(Record, frozen=True):
     """What a commit holds."""
 
     header: Header
+    """Its inputs are the digests of the job and the catalog."""
     step: int
     """Optimizer updates done."""
     parts: dict[str, Part]

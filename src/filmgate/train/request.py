@@ -66,6 +66,7 @@ class Origin(Record, frozen=True):
     train_threads: int
     """CPU threads of the training process."""
     torch_version: str
+    """As torch tells it."""
 
     def differences(self, other: Origin) -> list[str]:
         """What of the machine and software is not the same, a clause each."""

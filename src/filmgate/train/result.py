@@ -25,6 +25,7 @@ class TrainResult(Record, frozen=True):
     """The outcome of a run, as ``train.json`` in the run folder."""
 
     header: Header
+    """Its inputs are the digests of the job, the catalog and the last commit."""
     steps: int
     """Optimizer updates done."""
     final_loss: float
@@ -38,7 +39,9 @@ class TrainResult(Record, frozen=True):
     why_no_accuracy: str | None
     """The reason when there are no held-out clips; None otherwise."""
     num_holdout_clips: int
+    """Clips behind the accuracy."""
     num_classes: int
+    """Classes that the model tells apart."""
     class_names: list[str]
     """Class number -> name."""
     class_scores: list[ClassScore]
@@ -62,6 +65,7 @@ class TrainResult(Record, frozen=True):
     is_bit_repeatable: bool
     """Whether only deterministic kernels were allowed, as on CPU."""
     torch_version: str
+    """As torch tells it."""
     events: list[str]
     """Everything out of the ordinary, over all attempts."""
     outcome_keys: dict[str, Value]
