@@ -109,15 +109,21 @@ class PacketSource:
 
     def _open(self) -> None:
         self.close()
-        size = self.path.stat().st_size if self.path.exists() else -1
-        if size != self.table.file_bytes:
-            reason = f"the file changed since it was indexed ({self.table.file_bytes} bytes then)"
-            raise UndecodableFrame(self.path, reason, hint="index it again")
+        self._check_size()
         self._video = open_video(self.path)
         stream = self._video.container.streams[self.table.stream_index]
         assert stream.index == self._video.stream.index
         self._packets = packets_of(self._video, self._count_fault)
         self.place = 0
+
+    def _check_size(self) -> None:
+        try:
+            size_bytes = self.path.stat().st_size
+        except FileNotFoundError:
+            raise UndecodableFrame(self.path, "no such file", hint="index it again") from None
+        if size_bytes != self.table.file_bytes:
+            reason = f"it changed since it was indexed, from {self.table.file_bytes} bytes"
+            raise UndecodableFrame(self.path, reason, hint="index it again")
 
     def _from_start(self, entry: int) -> None:
         self._open()
