@@ -258,9 +258,9 @@ RECIPES: dict[str, Callable[[Path], Path]] = {
     recipe.__name__: recipe
     for recipe in (
         r00, r01, r01_late, r03, r03_mpeg4, r06, r06_cfr, r08, r12, r13, r14, r14b, r15_vp9,
-        r15_444, r20, r25, hevc_open, hevc_cut_at_cra, x264_open, x264_open_long,
-        x264_refresh, x264_fields, raw_h264, ts_h264, ts_no_key_first, mpeg2, vp8, vp9_hidden, av1, gif, mjpeg_avi, flv,
-        mpeg4_mp4, wmv, still, repeated_times, joined,
+        r15_444, r20, r25, hevc_open, hevc_cut_at_cra, x264_open, x264_open_long, x264_refresh,
+        x264_fields, raw_h264, ts_h264, ts_no_key_first, mpeg2, vp8, vp9_hidden, av1, gif,
+        mjpeg_avi, flv, mpeg4_mp4, wmv, still, repeated_times, joined,
     )
 } | {
     "hevc_open_ts": lambda folder: hevc_open(folder, "ts"),

@@ -140,13 +140,13 @@ def test_a_reader_can_be_given_to_a_spawned_process(path: Path, table: FrameTabl
 def test_leaving_a_loop_early_starts_no_thread_and_keeps_no_file(
     path: Path, table: FrameTable
 ) -> None:
-    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    threads, files = threading.active_count(), len(list(Path("/proc/self/fd").iterdir()))
     with VideoReader(path, table) as reader:
         for index, _ in reader.frames(range(50)):
             if index == 3:
                 break
     assert threading.active_count() == threads
-    assert len(os.listdir("/proc/self/fd")) == files
+    assert len(list(Path("/proc/self/fd").iterdir())) == files
 
 
 def test_a_file_that_changed_is_not_read_by_its_old_table(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import av
 import numpy as np
-from av.video.format import VideoFormatComponent
 from numpy.typing import NDArray
 
 
@@ -16,11 +15,7 @@ def plane_rows(frame: av.VideoFrame, plane_number: int) -> NDArray[np.uint8]:
     samples: NDArray[np.uint8] = np.frombuffer(memoryview(plane), np.uint8)
     if frame.format.name == "pal8" and plane_number == 1:
         return samples.reshape(1, -1)
-    components = [c for c in frame.format.components if c.plane == plane_number]
-    if frame.format.is_bit_stream:
-        bytes_per_row = (plane.width + 7) // 8
-    else:
-        bytes_per_row = plane.width * _bytes_per_pixel(frame, components)
+    bytes_per_row = _bytes_per_row(frame, plane_number, plane.width)
     rows = samples.reshape(-1, abs(plane.line_size))[: plane.height, :bytes_per_row]
     return rows[::-1] if plane.line_size < 0 else rows
 
@@ -31,7 +26,15 @@ def packed_samples(frame: av.VideoFrame) -> Iterator[memoryview]:
         yield np.ascontiguousarray(plane_rows(frame, plane_number)).reshape(-1).data
 
 
-def _bytes_per_pixel(frame: av.VideoFrame, components: list[VideoFormatComponent]) -> int:
-    if frame.format.padded_bits_per_pixel and len(frame.format.components) == len(components):
-        return (frame.format.padded_bits_per_pixel + 7) // 8
-    return sum((component.bits + 7) // 8 for component in components)
+def _bytes_per_row(frame: av.VideoFrame, plane_number: int, width: int) -> int:
+    """Of ``width`` pixels, as libavutil's av_image_get_linesize counts them."""
+    layout = frame.format
+    if layout.is_bit_stream:
+        return (width + 7) // 8
+    components = [c for c in layout.components if c.plane == plane_number]
+    if len(components) < len(layout.components):
+        return width * sum((component.bits + 7) // 8 for component in components)
+    # All in one plane: whole groups of pixels that share their chroma.
+    pixels_per_group = 1024 // layout.chroma_width(1024) if not layout.is_rgb else 1
+    groups = -(-width // pixels_per_group)
+    return groups * (layout.padded_bits_per_pixel * pixels_per_group + 7) // 8
