@@ -37,7 +37,9 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     catalog_digest: str
     """The videos: contents, labels and frame counts, in row order."""
     seed: int
+    """The job's."""
     split: Split
+    """Which part of each video."""
     frames: int
     """Frames per clip (T)."""
     stride: int | None
@@ -45,7 +47,9 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     fps: float | None
     """Clip frames per second of source time; None when ``stride`` is set."""
     crop: Literal["random", "centre"]
+    """Where the window of a training clip lies."""
     flip: bool
+    """Whether half of the training clips are mirrored."""
     holdout: float
     """Share of each video's frames that is kept for evaluation."""
     clips_per_video: int

@@ -23,6 +23,8 @@ START_DEADLINE_SECONDS = 120.0
 """How long a worker may take from its start until it is ready."""
 MAX_FAILED_STARTS = 3
 """Workers that may die in a row before they are ready."""
+STANDSTILL_SECONDS = 0.5
+"""From one look around to the next, waits apart, no more passes while the process runs."""
 DEATH_DEADLINE_SECONDS = 5.0
 """How long a killed process is waited for before it is left to the kernel."""
 
@@ -70,6 +72,7 @@ class Crew:
         self._clip_deadline_seconds = clip_deadline_seconds
         self._workers: list[_Worker] = []
         self._failed_starts = 0
+        self._looked_at = time.monotonic()
 
     @property
     def process_ids(self) -> list[int]:
@@ -107,10 +110,11 @@ class Crew:
 
         Raises FeedError when workers cannot start, UserError or RuntimeError for a worker's fault.
         """
-        now = time.monotonic()
         due = min(worker.due(self._clip_deadline_seconds) for worker in self._workers)
         pipes = [worker.process.connection for worker in self._workers]
-        ready = wait([wake, *pipes], max(0.0, min(timeout_seconds, due - now)))
+        timeout_seconds = max(0.0, min(timeout_seconds, due - time.monotonic()))
+        ready = wait([wake, *pipes], timeout_seconds)
+        self._forgive_standstill(timeout_seconds)
         events: list[Event] = []
         for worker in list(self._workers):
             if worker.process.connection in ready:
@@ -125,6 +129,18 @@ class Crew:
             worker.process.process.kill()
         while self._workers:
             self._bury(self._workers[-1])
+
+    def _forgive_standstill(self, waited_seconds: float) -> None:
+        """Begin all clocks anew when this process stood still, and the workers perhaps with it.
+
+        A stopped job (Ctrl-Z, a frozen container) must not cost the videos that were at work.
+        """
+        now = time.monotonic()
+        standstill_seconds = now - self._looked_at - waited_seconds
+        self._looked_at = now
+        if standstill_seconds > STANDSTILL_SECONDS:
+            for worker in self._workers:
+                worker.since = now
 
     def _hear(self, worker: _Worker) -> list[Event]:
         """One message, or the end of the pipe."""

@@ -74,15 +74,23 @@ def _check_place(job: Job, start_sample: int, rank: int, world_size: int) -> Non
 
 
 def _num_workers(job: Job, division: Division) -> int:
-    """As the job says, or one per core, less one for training when there are more than two; never
-    more than there are clips."""
+    """As the job says, or one per core, less one for training when there are more than two.
+
+    Never more than there are clips in flight, or clips at all.
+    """
     wanted = job.limits.workers
     if wanted is None:
         cores = num_usable_cores()
         wanted = cores - 1 if cores > 2 else cores
+    wanted = min(wanted, _num_slots(job, division))
     if division.num_samples is None:
         return wanted
     return min(wanted, max(0, division.num_samples - division.first))
+
+
+def _num_slots(job: Job, division: Division) -> int:
+    """Clips in flight."""
+    return job.limits.prefetch_batches * division.rank_batch_size
 
 
 def _open_source(
@@ -92,11 +100,10 @@ def _open_source(
     if num_workers == 0:
         maker = make_clip_maker(job, catalog, split)
         return LocalSource(maker, division.rank_batch_size, clip_shape(job), deadline_seconds)
-    num_slots = job.limits.prefetch_batches * division.rank_batch_size
-    arena = create_arena(num_slots, clip_shape(job))
+    arena = create_arena(_num_slots(job, division), clip_shape(job))
     crew = Crew(
         lambda: start_process(arena, job, catalog, split),
-        size=min(num_workers, num_slots),
+        size=num_workers,
         clip_deadline_seconds=deadline_seconds,
     )
     source = PooledSource(arena, crew, deadline_seconds)

@@ -16,7 +16,9 @@ class Skipped(Record, frozen=True):
     sample: int
     """Global number of the sample."""
     video_id: str
+    """As the catalog has it."""
     path: str
+    """Of the video file."""
     place: str
     """Where in the video, for example ``frames 120 to 134``."""
     reason: str
