@@ -8,7 +8,8 @@ import signal
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -66,13 +67,16 @@ def run_jobs(
         if num_workers == 0
         else _run_spawned(function, items, min(num_workers, len(items)), deadline_seconds)
     )
-    for done, outcome in enumerate(outcomes, start=1):
-        if on_progress is not None:
-            on_progress(done, len(items))
-        yield outcome
+    with closing(outcomes):
+        for done, outcome in enumerate(outcomes, start=1):
+            if on_progress is not None:
+                on_progress(done, len(items))
+            yield outcome
 
 
-def _run_here(function: Callable[[Item], Value], items: Sequence[Item]) -> Iterator[Outcome[Value]]:
+def _run_here(
+    function: Callable[[Item], Value], items: Sequence[Item]
+) -> Generator[Outcome[Value], None, None]:
     for index, item in enumerate(items):
         since = time.monotonic()
         value = function(item)
@@ -84,7 +88,7 @@ def _run_spawned(
     items: Sequence[Item],
     num_workers: int,
     deadline_seconds: float,
-) -> Iterator[Outcome[Value]]:
+) -> Generator[Outcome[Value], None, None]:
     waiting = deque(range(len(items)))
     workers: list[_Worker] = []
     try:
