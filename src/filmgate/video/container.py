@@ -41,8 +41,16 @@ def open_video(path: Path) -> OpenVideo:
 
     Raises UnreadableVideo, with the reason in one clause.
     """
+    if path.exists() and not path.is_file():
+        raise UnreadableVideo(path, "not a file" if not path.is_dir() else "a folder, not a file")
     try:
-        container = av.open(str(path), "r", metadata_errors="replace")
+        container = av.open(
+            f"file:{path}",
+            "r",
+            # A playlist in disguise opens no network connection.
+            container_options={"protocol_whitelist": "file"},
+            metadata_errors="replace",
+        )
     except (av.FFmpegError, OSError) as error:
         raise UnreadableVideo(path, _why_not_open(path, error)) from None
     try:
@@ -77,8 +85,6 @@ def _why_not_open(path: Path, error: Exception) -> str:
         return "no such file"
     if isinstance(error, PermissionError):
         return "no permission to read it"
-    if isinstance(error, IsADirectoryError):
-        return "a folder, not a file"
     try:
         with path.open("rb") as file:
             start = file.read(256)

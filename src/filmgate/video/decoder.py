@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import av
+from av.packet import Packet
+from av.video.stream import VideoStream
 
+from filmgate.errors import UndecodableFrame
 from filmgate.video.source import PacketSource
 from filmgate.video.table import FrameTable
 
@@ -59,7 +62,10 @@ class Decoder:
         self._serial_less_place = self._serial - self.source.place
 
     def step(self) -> list[Decoded]:
-        """Feed one packet, or drain at the end; what comes out, in output order."""
+        """Feed one packet, or drain at the end; what comes out, in output order.
+
+        Raises UndecodableFrame when the packet is not the one that the table has at its place.
+        """
         place, read_faults = self.source.place, self.source.read_faults
         packet = self.source.next()
         if self.source.read_faults != read_faults:
@@ -68,6 +74,7 @@ class Decoder:
         if packet is None:
             self.ended = True
         else:
+            self._check_time(packet, place)
             packet.pts = self._serial
             self._serial += 1
         try:
@@ -76,6 +83,15 @@ class Decoder:
             self.damaged.append(place)
             frames = []
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
+
+    def _check_time(self, packet: Packet[VideoStream], place: int) -> None:
+        table = self.source.table
+        if not table.times_from_packets or place >= len(table.frame_of_packet):
+            return
+        index = int(table.frame_of_packet[place])
+        if index >= 0 and packet.pts is not None and packet.pts != table.pts[index]:
+            reason = f"the packet of frame {index} has another time than when it was indexed"
+            raise UndecodableFrame(self.source.path, reason, hint="index it again")
 
     def _is_of_this_run(self, frame: av.VideoFrame) -> bool:
         return frame.pts is not None and frame.pts >= self._first_serial

@@ -86,6 +86,8 @@ def scan_packets(video: OpenVideo) -> PacketList:
         view = memoryview(packet)
         is_key = packet.is_keyframe
         peek = peeker(view, is_key) if peeker is not None else None
+        if peek is not None and is_key and len(packets) and _changes_parameters(packet):
+            peek = peek._replace(doubt="its parameter sets change on the way")
         if peek is not None:
             packets.peeks.append(peek)
         is_candidate = is_key or (peek is not None and peek.is_entry)
@@ -95,6 +97,10 @@ def scan_packets(video: OpenVideo) -> PacketList:
     if packets.first_frame is None and len(packets) <= FIRST_FRAME_PACKETS:
         packets.first_frame = _first_of(context, None)
     return packets
+
+
+def _changes_parameters(packet: Packet[VideoStream]) -> bool:
+    return packet.has_sidedata("new_extradata") or packet.has_sidedata("param_change")
 
 
 def _append(packets: PacketList, packet: Packet[VideoStream], crc32: int) -> None:

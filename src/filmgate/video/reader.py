@@ -115,14 +115,8 @@ class VideoReader:
     def _index_of(self, place: int) -> int:
         if self.table.access == "sequential":  # from the start, where places may repeat
             return self._num_in_run if self._num_in_run < self.table.num_frames else -1
-        return int(self._frame_of_packet[place]) if place < len(self._frame_of_packet) else -1
-
-    @cached_property
-    def _frame_of_packet(self) -> NDArray[np.int32]:
-        """(packets up to the last that is shown,) frame that each packet carries, -1 for none."""
-        frame_of_packet = np.full(int(self.table.packet.max()) + 1, -1, np.int32)
-        frame_of_packet[self.table.packet] = np.arange(self.table.num_frames)
-        return frame_of_packet
+        frame_of_packet = self.table.frame_of_packet
+        return int(frame_of_packet[place]) if place < len(frame_of_packet) else -1
 
     def _decoder_for(self, index: int) -> Decoder:
         """The decoder at a place from which the frame comes out right by decoding on."""

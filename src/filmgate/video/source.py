@@ -55,10 +55,7 @@ class PacketSource:
             self._video = None
 
     def next(self) -> Packet[VideoStream] | None:
-        """The packet at ``place``, which moves on; None at the end of the stream.
-
-        Raises UndecodableFrame when its time is not the one in the table.
-        """
+        """The packet at ``place``, which moves on; None at the end of the stream."""
         packet, self._held = self._held or next(self._packets, None), None
         if packet is None:
             return None
@@ -145,18 +142,18 @@ class PacketSource:
         self._held, self.place = packet, place
 
     def _matches(self, packet: Packet[VideoStream]) -> list[int]:
-        """Entry points that the packet may be; several only where content and place repeat."""
+        """Entry points that the packet is, by content and by time or byte position."""
         candidates = self._by_size.get(packet.size, [])
         if not candidates:
             return []
         entries, checksum = self.table.entries, zlib.crc32(packet)
-        time = {"dts": packet.dts, "pts": packet.pts, "byte": None}[self.table.seek_by]
+        target = {"dts": packet.dts, "pts": packet.pts, "byte": packet.pos}[self.table.seek_by]
         return [
             entry
             for entry in candidates
             if entries.crc32[entry] == checksum
+            and entries.seek_target[entry] == target
             and (packet.pos is None or entries.position[entry] in (-1, packet.pos))
-            and (time is None or entries.seek_target[entry] == time)
         ]
 
 

@@ -84,6 +84,13 @@ class FrameTable:
         by_frame = np.searchsorted(self.entries.first_frame, frames, side="right") - 1
         return np.minimum(by_packet, by_frame).astype(np.int32)
 
+    @cached_property
+    def frame_of_packet(self) -> NDArray[np.int32]:
+        """(packets up to the last that is shown,) frame that each packet carries, -1 for none."""
+        frame_of_packet = np.full(int(self.packet.max(initial=-1)) + 1, -1, np.int32)
+        frame_of_packet[self.packet] = np.arange(self.num_frames)
+        return frame_of_packet
+
     @property
     def max_frames_between_entry_points(self) -> int:
         """The longest run of frames that share one entry point: what a far seek may decode."""

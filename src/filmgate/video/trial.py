@@ -15,6 +15,7 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
+from filmgate.errors import UndecodableFrame
 from filmgate.video.decoder import Decoder
 from filmgate.video.planes import packed_samples
 from filmgate.video.table import EntryPoints, FrameTable
@@ -135,7 +136,10 @@ class _Trial:
         useful = frames[places < next_start]
         if not len(useful):
             return None
-        right = np.array(self._right_places(int(frames.max()), stop), np.int32)
+        try:
+            right = np.array(self._right_places(int(frames.max()), stop), np.int32)
+        except UndecodableFrame:
+            return None
         is_wrong = ~np.isin(places, right) & ~np.isin(places, self._damaged)
         first = int(frames[is_wrong].max(initial=frames.min() - 1)) + 1
         return first if first <= useful.max() else None
