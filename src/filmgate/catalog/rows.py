@@ -14,6 +14,7 @@ class FileStamp(Record, frozen=True):
     """What tells, without reading it, that a file is still the same."""
 
     size_bytes: int
+    """Size of the file."""
     mtime_ns: int
     """Time of last change."""
     inode: int
@@ -45,6 +46,7 @@ class LeftOut(Record, frozen=True):
     video_id: str
     """Path below the root that was indexed."""
     path: str
+    """Where it lay when it was tried."""
     reason: str
     """One short clause."""
     stamp: FileStamp | None
@@ -60,6 +62,7 @@ class CatalogHeader(Record, frozen=True):
     roots: list[str]
     """The files and folders that were indexed."""
     num_videos: int
+    """Usable videos, one row each."""
     num_frames: int
     """Over all videos."""
     num_left_out: int

@@ -35,15 +35,21 @@ class CatalogSummary(Record, frozen=True):
     """A catalog at a glance."""
 
     path: str
+    """Folder of the catalog."""
     digest: str
+    """Over content digests, labels and frame counts in row order."""
     num_videos: int
+    """Usable videos."""
     num_frames: int
+    """Displayed frames of all of them."""
     hours: float
     """Total playing time."""
     size_bytes: int
     """Total size of the usable files."""
     num_left_out: int
+    """Files that look like videos and cannot be used."""
     num_ignored: int
+    """Files in the folders that are no videos by their names."""
     codecs: dict[str, int]
     """Codec -> videos, most frequent first."""
     sizes: dict[str, int]
@@ -51,13 +57,17 @@ class CatalogSummary(Record, frozen=True):
     labels: dict[str, int]
     """Label -> videos; unlabelled ones are counted in ``num_unlabelled``."""
     num_unlabelled: int
+    """Videos without a label."""
     shortest_seconds: float
+    """Playing time of the shortest video."""
     longest_seconds: float
+    """Playing time of the longest video."""
     max_frames_between_entry_points: int
     """The worst of all videos."""
     left_out_reasons: dict[str, int]
     """Reason -> files."""
     warnings: list[Warned]
+    """What makes training slow or wrong, one entry for each kind of trouble."""
 
 
 Row = dict[str, Any]

@@ -58,7 +58,9 @@ class Step(Line, frozen=True, tag="step"):
     epoch: float
     """Passes over the training split so far."""
     loss: float
+    """Mean over the step's clips, before the update."""
     learning_rate: float
+    """What the update was made with."""
     samples_digest: str
     """Digest over the video, frame indices, crop and flip of each clip in the step, in order."""
     total_seconds: float
@@ -68,8 +70,11 @@ class Step(Line, frozen=True, tag="step"):
     transfer_seconds: float
     """Host to device copy and conversion to float; on CPU the conversion alone."""
     forward_seconds: float
+    """Model and loss."""
     backward_seconds: float
+    """Gradients."""
     optimizer_seconds: float
+    """The update itself."""
     feed_queue_batches: int
     """Finished batches that were waiting when this one was asked for; 0 means the feed was late."""
 
@@ -78,10 +83,14 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     """The feed's counters since the start of the attempt, summed over its workers."""
 
     step: int
+    """Optimizer updates done by then."""
     clips: int
     """Clips produced."""
     frames_delivered: int
+    """Frames in those clips."""
     frames_decoded: int
+    """Frames that came out of decoders for them; more than delivered where clips start between entry
+    points."""
     bytes_read: int | None
     """Bytes the workers' decoders asked of storage; None where the platform does not tell."""
     worker_busy_seconds: float
@@ -101,20 +110,26 @@ class Save(Line, frozen=True, tag="save"):
     """A commit was made."""
 
     step: int
+    """Optimizer updates that the commit holds."""
     stall_seconds: float
     """How long training stood still for it."""
     bytes: int
+    """Size of the commit on disk."""
 
 
 class Evaluation(Line, frozen=True, tag="evaluation"):
     """The held-out clips were scored."""
 
     step: int
+    """Optimizer updates done by then."""
     seconds: float
+    """How long it took."""
     loss: float
+    """Mean over the held-out clips."""
     accuracy: float
     """Share of held-out clips classified right, 0..1."""
     num_clips: int
+    """Held-out clips that were scored."""
 
 
 class Event(Line, frozen=True, tag="event"):
@@ -130,6 +145,7 @@ class Finish(Line, frozen=True, tag="finish"):
     """The run came to its end."""
 
     step: int
+    """Optimizer updates done in all."""
 
 
 AnyLine = Start | Step | FeedSnapshot | Save | Evaluation | Event | Finish
