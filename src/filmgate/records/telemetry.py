@@ -89,7 +89,7 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     frames_delivered: int
     """Frames in those clips."""
     frames_decoded: int
-    """Frames that came out of decoders for them; more than delivered where clips start between entry
+    """Frames that decoders gave for them; more than delivered where clips start between entry
     points."""
     bytes_read: int | None
     """Bytes the workers' decoders asked of storage; None where the platform does not tell."""
