@@ -25,7 +25,7 @@ R = TypeVar("R", bound=Record)
 
 _STAMP = pa.struct([("size_bytes", pa.int64()), ("mtime_ns", pa.int64()), ("inode", pa.uint64())])
 _TEXT, _INT = pa.string(), pa.int64()
-_RATIO = pa.list_(pa.int64(), 2)
+_RATIO = pa.list_(pa.int64())
 VIDEOS_SCHEMA = pa.schema(
     [
         ("video_id", _TEXT), ("path", _TEXT), ("content_digest", _TEXT), ("label", _TEXT),
