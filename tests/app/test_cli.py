@@ -37,7 +37,7 @@ def job(tmp_path: Path) -> Path:
 def filmgate(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "filmgate", *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, timeout=110,
+        capture_output=True, text=True, cwd=cwd, timeout=110, check=False,
     )  # fmt: skip
 
 
