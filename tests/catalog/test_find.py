@@ -79,3 +79,15 @@ def test_a_link_that_leads_back_up_does_not_loop(tmp_path: Path) -> None:
     (tmp_path / "a/up").symlink_to(tmp_path)
     (tmp_path / "b").symlink_to(tmp_path / "a")
     assert len(find_videos([tmp_path]).videos) == 1
+
+
+def test_the_folder_of_the_catalog_itself_is_passed_over(tmp_path: Path) -> None:
+    touch(tmp_path / "v.mp4")
+    touch(tmp_path / "catalog/frames.parquet")
+    assert find_videos([tmp_path], skip=tmp_path / "catalog").num_ignored == 0
+
+
+def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
+    touch(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4")))
+    with pytest.raises(UserError, match="no UTF-8 name"):
+        find_videos([tmp_path])

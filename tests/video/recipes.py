@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import av
+
 FFMPEG = shutil.which("ffmpeg")
 SOURCE = "testsrc2=size=96x64:rate=25:duration=2"
 GAPS = "select='if(lt(n,25),not(mod(n,2)),not(mod(n,5)))'"
@@ -254,6 +256,44 @@ def joined(folder: Path) -> Path:
     return copied(folder / "joined.mp4", listing, before=("-f", "concat", "-safe", "0"))
 
 
+def packed_b(folder: Path) -> Path:
+    """DivX style: a B-frame rides in the packet of the frame before it, then an empty packet."""
+    options = ("-c:v", "mpeg4", "-bf", "1", "-g", "10", "-tag:v", "DX50", "-f", "m4v")
+    stream = pattern(folder / "plain.m4v", *options).read_bytes()
+    stream = stream.replace(b"Lavc59.37.100", b"DivX503b1393p")
+    # Headers (of the sequence, of a group) belong to the picture behind them.
+    units = [b"\0\0\1" + unit for unit in stream.split(b"\0\0\1")[1:]]
+    coded, kinds, head = [], [], b""
+    for unit in units:
+        head += unit
+        if unit[3] == 0xB6:
+            coded.append(head)
+            kinds.append(unit[4] >> 6)  # 0, 1, 2: I, P, B
+            head = b""
+    packets: list[tuple[bytes, bool]] = []
+    for number, picture in enumerate(coded):
+        if kinds[number] == 2:
+            packets[-1] = (packets[-1][0] + picture, packets[-1][1])
+            packets.append((b"\0\0\1\xb6\x50\x40", False))
+        else:
+            packets.append((picture, kinds[number] == 0))
+    return _avi_of(packets, folder / "packed.avi", like=r03_mpeg4(folder))
+
+
+def _avi_of(packets: list[tuple[bytes, bool]], path: Path, *, like: Path) -> Path:
+    """An AVI of (bytes, is key frame) packets, with the stream header of another file."""
+    with av.open(str(like)) as original, av.open(str(path), "w") as container:
+        model = original.streams.video[0]
+        stream = container.add_stream_from_template(model)
+        for number, (content, is_key) in enumerate(packets):
+            packet = av.Packet(content)
+            packet.stream, packet.time_base = stream, model.time_base
+            packet.pts = packet.dts = number
+            packet.duration, packet.is_keyframe = 1, is_key
+            container.mux(packet)
+    return path
+
+
 RECIPES: dict[str, Callable[[Path], Path]] = {
     recipe.__name__: recipe
     for recipe in (
@@ -261,6 +301,7 @@ RECIPES: dict[str, Callable[[Path], Path]] = {
         r15_444, r20, r25, hevc_open, hevc_cut_at_cra, x264_open, x264_open_long, x264_refresh,
         x264_fields, raw_h264, ts_h264, ts_no_key_first, mpeg2, vp8, vp9_hidden, av1, gif,
         mjpeg_avi, flv, mpeg4_mp4, wmv, still, repeated_times, joined,
+        packed_b,
     )
 } | {
     "hevc_open_ts": lambda folder: hevc_open(folder, "ts"),

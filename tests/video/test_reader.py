@@ -3,13 +3,14 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import resource
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from filmgate.errors import UndecodableFrame
+from filmgate.errors import UndecodableFrame, VideoError
 from filmgate.video import FrameTable, VideoReader, native_md5, probe
 from tests.footage import read_index, write_video
 
@@ -181,3 +182,40 @@ def test_frames_keep_their_own_memory(path: Path, table: FrameTable) -> None:
         after = [frame.to_ndarray(format="rgb24") for _, frame in kept]
     for one, other in zip(before, after, strict=True):
         assert np.array_equal(one, other)
+
+
+def test_hundreds_of_files_are_opened_with_few_at_a_time(path: Path, table: FrameTable) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(64, limits[1]), limits[1]))
+    try:
+        for wanted in range(200):
+            with VideoReader(path, table) as reader:
+                assert indices_in_pixels(reader, [wanted % 50]) == [wanted % 50]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_too_many_open_files_are_called_by_their_name(path: Path, table: FrameTable) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    next_free = os.dup(0)
+    os.close(next_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (next_free, limits[1]))
+    try:
+        with pytest.raises(VideoError) as caught, VideoReader(path, table) as reader:
+            list(reader.frames([0]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert "Too many open files" in caught.value.reason
+
+
+@pytest.mark.parametrize("suffix", ["mkv", "webm"])
+def test_matroska_decodes_no_more_frames_than_mp4(tmp_path: Path, suffix: str) -> None:
+    codec = "libx264" if suffix == "mkv" else "libvpx-vp9"
+    num_decoded = []
+    for name in ("v.mp4", f"v.{suffix}"):
+        video = write_video(tmp_path / name, num_frames=120, gop=30, codec=codec)
+        with VideoReader(video, probe(video)[1]) as reader:
+            for index in (100, 3, 64, 66, 31, 119):
+                list(reader.frames([index]))
+            num_decoded.append(reader.num_decoded)
+    assert num_decoded[1] <= num_decoded[0] + 6

@@ -42,11 +42,11 @@ class Findings:
     """Files that are no videos by their names."""
 
 
-def find_videos(roots: Sequence[Path]) -> Findings:
+def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
     """The videos in and below the roots (files or folders); hidden files are ignored.
 
-    Raises UserError for a missing root, an unreadable folder, no video at all, and two roots that
-    give the same ``video_id``.
+    The folder ``skip`` is passed over. Raises UserError for a missing root, an unreadable folder,
+    no video at all, a name that is not UTF-8, and two roots that give the same ``video_id``.
     """
     videos: list[Found] = []
     num_ignored = 0
@@ -56,7 +56,7 @@ def find_videos(roots: Sequence[Path]) -> Findings:
         if root.is_file():
             videos.append(Found(video_id=root.name, path=root.resolve(), folder_label=None))
             continue
-        for path in _files_below(root):
+        for path in _files_below(root, skip):
             if path.suffix.lower() in VIDEO_SUFFIXES and not path.name.startswith("."):
                 videos.append(_found(path, root, with_root_name=len(roots) > 1))
             else:
@@ -73,13 +73,14 @@ def find_videos(roots: Sequence[Path]) -> Findings:
 
 
 def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
+    _refuse_other_encodings(path)
     relative = path.relative_to(root)
     label = relative.parent.name or None
     prefix = f"{root.resolve().name}/" if with_root_name else ""
     return Found(video_id=prefix + relative.as_posix(), path=path.absolute(), folder_label=label)
 
 
-def _files_below(root: Path) -> Iterator[Path]:
+def _files_below(root: Path, skip: Path | None) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
         raise UserError(
             f"{error.filename} cannot be read: {error.strerror}",
@@ -93,8 +94,19 @@ def _files_below(root: Path) -> Iterator[Path]:
             folders.clear()  # a link that leads back up
             continue
         seen.add((status.st_dev, status.st_ino))
+        if skip is not None and skip.exists() and skip.samefile(folder):
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(files))
+
+
+def _refuse_other_encodings(path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        name = os.fsencode(path)
+        raise UserError(f"{name!r} is no UTF-8 name", hint="rename the file") from None
 
 
 def _refuse_twins(videos: list[Found]) -> None:

@@ -67,9 +67,9 @@ def index_videos(
     fit, or ``out`` cannot be written.
     """
     roots = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
-    findings = find_videos(roots)
-    found_labels = labels_of(findings.videos, _labels(labels), roots)
     out = Path(out)
+    findings = find_videos(roots, skip=out)
+    found_labels = labels_of(findings.videos, _labels(labels), roots)
     _make_folder(out)
     known = known_files(out)
     fresh = _read_new(findings.videos, known, workers, on_progress)

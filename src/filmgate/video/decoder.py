@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 
 from filmgate.errors import UndecodableFrame
 from filmgate.video.source import PacketSource
-from filmgate.video.table import FrameTable
+from filmgate.video.table import FIRST_PACKET, FrameTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Decoder:
         place, read_faults = self.source.place, self.source.read_faults
         packet = self.source.next()
         if self.source.read_faults != read_faults:
-            self.damaged.append(place)
+            self._note_damage(place)
         context = self.source.video.stream.codec_context
         if packet is None:
             self.ended = True
@@ -80,7 +80,7 @@ class Decoder:
         try:
             frames = context.decode(packet)
         except av.FFmpegError:
-            self.damaged.append(place)
+            self._note_damage(place)
             frames = []
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
 
@@ -93,14 +93,23 @@ class Decoder:
             reason = f"the packet of frame {index} has another time than when it was indexed"
             raise UndecodableFrame(self.source.path, reason, hint="index it again")
 
+    def _note_damage(self, place: int) -> None:
+        """Remember it, unless it is a frame that cannot come right from this entry point."""
+        table = self.source.table
+        known = self.entry != FIRST_PACKET and place < len(table.frame_of_packet)
+        index = int(table.frame_of_packet[place]) if known else -1
+        if index < 0 or index >= table.entries.first_frame[self.entry]:
+            self.damaged.append(place)
+
     def _is_of_this_run(self, frame: av.VideoFrame) -> bool:
-        return frame.pts is not None and frame.pts >= self._first_serial
+        return frame.pts is None or frame.pts >= self._first_serial
 
     def _decoded(self, frame: av.VideoFrame) -> Decoded:
-        assert frame.pts is not None
-        place = frame.pts - self._serial_less_place
+        # A decoder that hands no serial through gives each packet's frame at once.
+        serial = self._serial - 1 if frame.pts is None else frame.pts
+        place = serial - self._serial_less_place
         if frame.is_corrupt:
-            self.damaged.append(place)
+            self._note_damage(place)
         return Decoded(place=place, frame=frame)
 
     def close(self) -> None:

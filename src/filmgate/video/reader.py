@@ -37,6 +37,7 @@ class VideoReader:
         self._pending: dict[int, Decoded] = {}
         self._newest = -1
         self._num_in_run = 0
+        self._first_right = 0
 
     def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
         return VideoReader, (self.path, self.table)
@@ -71,9 +72,13 @@ class VideoReader:
         return ((index, self._frame(index)) for index in wanted)
 
     def _frame(self, index: int) -> av.VideoFrame:
-        decoder = self._decoder_for(index)
-        while not decoder.ended and not self._is_settled(index):
-            self._step(decoder)
+        try:
+            decoder = self._decoder_for(index)
+            while not decoder.ended and not self._is_settled(index):
+                self._step(decoder)
+        except UndecodableFrame:
+            self.close()
+            raise
         for passed in [other for other in self._pending if other < index]:
             del self._pending[passed]
         decoded = self._pending.pop(index, None)
@@ -89,7 +94,7 @@ class VideoReader:
             index = self._index_of(decoded.place)
             self.num_decoded += 1
             self._num_in_run += 1
-            if index >= 0:
+            if index >= self._first_right:
                 self._pending[index] = decoded
                 self._newest = max(self._newest, index)
 
@@ -128,18 +133,16 @@ class VideoReader:
         elif index in self._pending or self._can_go_on(self._decoder, index):
             return self._decoder
         self._pending, self._newest, self._num_in_run = {}, -1, 0
-        try:
-            self._decoder.start(int(self.table.entry_of_frame[index]))
-        except UndecodableFrame:
-            self.close()
-            raise
+        entry = int(self.table.entry_of_frame[index])
+        self._first_right = self._first_right_from(entry)
+        self._decoder.start(entry)
         return self._decoder
 
+    def _first_right_from(self, entry: int) -> int:
+        return 0 if entry == FIRST_PACKET else int(self.table.entries.first_frame[entry])
+
     def _can_go_on(self, decoder: Decoder, index: int) -> bool:
-        if index <= self._newest or decoder.ended:
-            return False
-        first_frames = self.table.entries.first_frame
-        if decoder.entry != FIRST_PACKET and index < first_frames[decoder.entry]:
+        if index <= self._newest or index < self._first_right or decoder.ended:
             return False
         entry = int(self.table.entry_of_frame[index])
         if entry == FIRST_PACKET:
@@ -149,6 +152,8 @@ class VideoReader:
 
     def _fault(self, index: int, decoded: Decoded | None, decoder: Decoder) -> str | None:
         """Why the frame cannot be given; None for a sound one."""
+        if decoded is not None and not decoder.damaged:
+            return None
         first, end = self._interval(index)
         if decoded is None:
             return f"frame {index} does not come out of the decoder (frames {first}-{end - 1})"

@@ -158,6 +158,7 @@ class _Trial:
                 break
             for decoded in self._decoder.step():
                 newest = max(newest, self._frame_of_place.get(decoded.place, -1))
-                if self._digests.get(decoded.place) == frame_digest(decoded.frame):
+                wanted = self._digests.get(decoded.place)
+                if not decoded.frame.is_corrupt and frame_digest(decoded.frame) == wanted:
                     right.append(decoded.place)
         return right
