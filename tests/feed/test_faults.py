@@ -147,6 +147,7 @@ def test_closing_before_the_workers_are_ready_does_not_wait_for_them(catalog):
     assert time.monotonic() - began < 5
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 says what it risks
 def test_a_forked_child_leaves_the_parents_workers_alone(catalog):
     with open_feed(job_of(1), catalog) as feed:
         next(feed)
@@ -159,10 +160,9 @@ def test_a_forked_child_leaves_the_parents_workers_alone(catalog):
         next(feed)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_damaged_video_is_replaced_by_rule_and_listed(own_catalog, own_footage, workers):
+def test_a_damaged_video_is_replaced_by_rule_and_listed(own_catalog, own_footage):
     damage(own_footage / "cold" / "cold1.mp4")
-    job = job_of(workers, error_budget=1.0, holdout=0.0)
+    job = job_of(2, error_budget=1.0, holdout=0.0)
     with open_feed(job, own_catalog) as feed:
         seen = take(feed, 6)
         stats = feed.stats()
@@ -171,7 +171,7 @@ def test_a_damaged_video_is_replaced_by_rule_and_listed(own_catalog, own_footage
     assert {one.action for one in stats.skipped} == {"substituted"}
     assert all(one.place.startswith("frames ") and one.reason for one in stats.skipped)
     assert all(bool(batch.valid_B.all()) for batch in seen)
-    with open_feed(job_of(1 - workers // 2, error_budget=1.0, holdout=0.0), own_catalog) as feed:
+    with open_feed(job_of(0, error_budget=1.0, holdout=0.0), own_catalog) as feed:
         assert all_same(seen, take(feed, 6))
 
 

@@ -12,7 +12,11 @@ from filmgate.feed.geometry import Orientation, orientation_of
 from filmgate.video import VideoReader
 
 MAX_OPEN_VIDEOS = 32
-"""Decoders kept open by one process; each costs a few MB and a file descriptor."""
+"""Decoders kept open by one process; each costs a file descriptor and the frames it holds."""
+MAX_OPEN_BYTES = 512_000_000
+"""Memory of all decoders kept open by one process, as far as it can be told beforehand."""
+FRAMES_IN_DECODER = 20
+"""Frames that an open decoder holds. Measured: 17 (H.264, 640x360, 2 B-frames, 8 decoders)."""
 OTHER_DESCRIPTORS = 40
 """Descriptors left to everything else in the process."""
 
@@ -34,14 +38,14 @@ class OpenVideos:
         self._max_open = max_open or max_open_videos()
         self._open: OrderedDict[int, OpenVideo] = OrderedDict()
 
-    def __len__(self) -> int:
-        return len(self._open)
+    def __contains__(self, row: int) -> bool:
+        return row in self._open
 
     def get(self, row: int) -> OpenVideo:
         """A row's video. Raises IndexError for a row that the catalog does not have."""
         video = self._open.pop(row, None) or self._look_up(row)
         self._open[row] = video
-        if len(self._open) > self._max_open:
+        while len(self._open) > 1 and self._are_too_many():
             self._open.popitem(last=False)[1].reader.close()
         return video
 
@@ -55,10 +59,21 @@ class OpenVideos:
         while self._open:
             self._open.popitem()[1].reader.close()
 
+    def _are_too_many(self) -> bool:
+        if len(self._open) > self._max_open:
+            return True
+        return sum(decoder_bytes(video.facts) for video in self._open.values()) > MAX_OPEN_BYTES
+
     def _look_up(self, row: int) -> OpenVideo:
         facts = self._catalog.video(row)
         reader = VideoReader(Path(facts.path), self._catalog.frame_table(row))
         return OpenVideo(facts=facts, reader=reader, orientation=orientation_of(facts))
+
+
+def decoder_bytes(facts: VideoRow) -> int:
+    """What an open decoder of the video takes, taking its chroma as 4:2:0: an estimate."""
+    bytes_per_sample = (facts.bits_per_sample + 7) // 8
+    return FRAMES_IN_DECODER * facts.width * facts.height * bytes_per_sample * 3 // 2
 
 
 def max_open_videos() -> int:
