@@ -201,8 +201,13 @@ def mpeg2(folder: Path, suffix: str = "ts") -> Path:
 
 
 def vp8(folder: Path) -> Path:
-    options = ("-auto-alt-ref", "1", "-lag-in-frames", "16", "-g", "20", "-b:v", "200k")
-    return pattern(folder / "vp8.webm", "-c:v", "libvpx", "-pix_fmt", "yuv420p", *options)
+    """Two passes, so that there are alternate references: packets that show nothing."""
+    path, log = folder / "vp8.webm", str(folder / "vp8log")
+    options = ("-auto-alt-ref", "1", "-lag-in-frames", "25", "-arnr-maxframes", "7", "-g", "50")
+    for run in ("1", "2"):
+        passes = ("-pass", run, "-passlogfile", log)
+        pattern(path, "-c:v", "libvpx", "-pix_fmt", "yuv420p", "-b:v", "150k", *options, *passes)
+    return path
 
 
 def vp9_hidden(folder: Path, suffix: str = "webm") -> Path:
@@ -221,6 +226,35 @@ def gif(folder: Path) -> Path:
 
 def mjpeg_avi(folder: Path) -> Path:
     return pattern(folder / "mjpeg.avi", "-c:v", "mjpeg", "-q:v", "3", "-pix_fmt", "yuvj420p")
+
+
+def png_mov(folder: Path) -> Path:
+    return pattern(folder / "png.mov", "-c:v", "png", "-frames:v", "10")
+
+
+def qtrle(folder: Path) -> Path:
+    return pattern(folder / "animation.mov", "-c:v", "qtrle", "-g", "10")
+
+
+def dv(folder: Path) -> Path:
+    """A raw stream whose demuxer counts times anew after a seek."""
+    source = "testsrc2=size=720x576:rate=25:duration=0.4"
+    return pattern(folder / "raw.dv", "-c:v", "dvvideo", "-pix_fmt", "yuv420p", source=source)
+
+
+def mxf(folder: Path) -> Path:
+    return pattern(folder / "long_gop.mxf", "-c:v", "mpeg2video", "-g", "10", "-bf", "2")
+
+
+def ts_joined(folder: Path) -> Path:
+    """Two recordings one after the other: times fall back in the middle."""
+    one = ts_h264(folder).read_bytes()
+    (folder / "joined.ts").write_bytes(one + one)
+    return folder / "joined.ts"
+
+
+def theora(folder: Path) -> Path:
+    return pattern(folder / "t.ogv", "-c:v", "libtheora", "-g", "16", "-pix_fmt", "yuv420p")
 
 
 def flv(folder: Path) -> Path:
@@ -301,7 +335,7 @@ RECIPES: dict[str, Callable[[Path], Path]] = {
         r15_444, r20, r25, hevc_open, hevc_cut_at_cra, x264_open, x264_open_long, x264_refresh,
         x264_fields, raw_h264, ts_h264, ts_no_key_first, mpeg2, vp8, vp9_hidden, av1, gif,
         mjpeg_avi, flv, mpeg4_mp4, wmv, still, repeated_times, joined,
-        packed_b,
+        packed_b, png_mov, qtrle, dv, mxf, ts_joined, theora,
     )
 } | {
     "hevc_open_ts": lambda folder: hevc_open(folder, "ts"),

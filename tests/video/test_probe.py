@@ -152,3 +152,12 @@ def test_the_broken_corpus_is_sorted_out() -> None:
     for name in ("R09_nomoov.mp4", "R20_zero.mp4"):
         with pytest.raises(UnreadableVideo):
             probe(BROKEN / name)
+
+
+@needs_ffmpeg
+def test_packets_that_show_nothing_are_no_frames(tmp_path: Path) -> None:
+    path = recipes.vp8(tmp_path)
+    facts, table = probe(path)
+    assert facts.index_from == "packets"
+    assert table.num_frames == len(recipes.framemd5(path)) == 50
+    assert table.packet[-1] > 49

@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from filmgate.errors import UndecodableFrame, VideoError
@@ -219,3 +220,15 @@ def test_matroska_decodes_no_more_frames_than_mp4(tmp_path: Path, suffix: str) -
                 list(reader.frames([index]))
             num_decoded.append(reader.num_decoded)
     assert num_decoded[1] <= num_decoded[0] + 6
+
+
+def test_a_long_run_up_to_a_frame_keeps_no_frame_of_it_in_memory(tmp_path: Path) -> None:
+    path = write_video(tmp_path / "a.mp4", num_frames=160, width=640, height=360, gop=160)
+    _, table = probe(path)
+    frame_bytes = 640 * 360 * 3 // 2
+    with VideoReader(path, table) as reader:
+        list(reader.frames([0]))
+        before = psutil.Process().memory_info().rss
+        list(reader.frames([150]))
+        grown = psutil.Process().memory_info().rss - before
+    assert grown < 60 * frame_bytes

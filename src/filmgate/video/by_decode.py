@@ -67,20 +67,23 @@ def _with_entries(
     properties: StreamProperties,
     outputs: _Outputs,
 ) -> FrameTable:
-    """Entry points by what the demuxer should understand, or by byte positions."""
-    ways: list[SeekBy] = [properties.seek_by, "byte"]
+    """Entry points by what the demuxer should understand, else by whatever it does."""
+    ways: list[SeekBy] = [properties.seek_by, "byte", "dts", "pts"]
     for seek_by in dict.fromkeys(ways):
         places = _candidates(packets, seek_by)
         candidates = entries_at(packets, seek_by, places, np.zeros(len(places), np.int64))
-        tried = with_tried_entries(
-            path,
-            replace(table, entries=candidates, seek_by=seek_by),
-            outputs.digests,
-            outputs.damaged,
-            is_intra_only=properties.is_intra_only,
-        )
-        if tried.access == "seek":
-            break
+        table = replace(table, entries=candidates, seek_by=seek_by)
+        # Some demuxers count times anew after a seek to a byte.
+        for check_times in [True, False] if table.times_from_packets else [False]:
+            tried = with_tried_entries(
+                path,
+                replace(table, times_from_packets=check_times),
+                outputs.digests,
+                outputs.damaged,
+                is_intra_only=properties.is_intra_only,
+            )
+            if tried.access == "seek":
+                return tried
     return tried
 
 

@@ -36,5 +36,6 @@ def _bytes_per_row(frame: av.VideoFrame, plane_number: int, width: int) -> int:
         return width * sum((component.bits + 7) // 8 for component in components)
     # All in one plane: whole groups of pixels that share their chroma.
     pixels_per_group = 1024 // layout.chroma_width(1024) if not layout.is_rgb else 1
-    groups = -(-width // pixels_per_group)
-    return groups * (layout.padded_bits_per_pixel * pixels_per_group + 7) // 8
+    num_groups = -(-width // pixels_per_group)
+    bytes_per_group = (layout.padded_bits_per_pixel * pixels_per_group + 7) // 8
+    return num_groups * bytes_per_group

@@ -36,6 +36,7 @@ class VideoReader:
         self._owner = os.getpid()
         self._pending: dict[int, Decoded] = {}
         self._newest = -1
+        self._wanted = 0
         self._num_in_run = 0
         self._first_right = 0
 
@@ -72,6 +73,7 @@ class VideoReader:
         return ((index, self._frame(index)) for index in wanted)
 
     def _frame(self, index: int) -> av.VideoFrame:
+        self._wanted = index
         try:
             decoder = self._decoder_for(index)
             while not decoder.ended and not self._is_settled(index):
@@ -94,9 +96,11 @@ class VideoReader:
             index = self._index_of(decoded.place)
             self.num_decoded += 1
             self._num_in_run += 1
-            if index >= self._first_right:
+            if index < self._first_right:
+                continue
+            self._newest = max(self._newest, index)
+            if index >= self._wanted:  # a run-up of a hundred frames is a hundred frames of memory
                 self._pending[index] = decoded
-                self._newest = max(self._newest, index)
 
     def _is_settled(self, index: int) -> bool:
         """Whether the frame is out, with all that it may refer to, or will not come any more.

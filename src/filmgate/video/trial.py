@@ -25,7 +25,7 @@ Digests = dict[int, bytes]
 MOST_FRAMES_HELD_BACK = 32
 """Packets fed beyond a window, so that its last frames come out."""
 SEEKS_TRIED = 8
-"""Seeks that must lead to their packets where every packet stands alone."""
+"""Entry points that must hold where every packet stands alone."""
 LEAST_PACKETS_APART = 12
 """Candidates closer together than this are not worth the trial."""
 
@@ -52,10 +52,10 @@ def with_tried_entries(
     num_candidates = len(table.entries.packet)
     decoder = Decoder(path, table)
     try:
+        trial = _Trial(decoder, table, digests, damaged)
         if is_intra_only:
-            first_frames = _own_frames(decoder, table)
+            first_frames = _own_frames(trial, table)
         else:
-            trial = _Trial(decoder, table, digests, damaged)
             first_frames = [trial.first_right_frame(entry) for entry in range(num_candidates)]
     finally:
         decoder.close()
@@ -102,11 +102,11 @@ def _thinned(entries: EntryPoints) -> EntryPoints:
     return chosen(entries, np.array(kept, np.int64))
 
 
-def _own_frames(decoder: Decoder, table: FrameTable) -> list[int | None]:
-    """Where every packet stands alone, each is its own entry if seeks lead to a few of them."""
+def _own_frames(trial: _Trial, table: FrameTable) -> list[int | None]:
+    """Where every packet stands alone, each is its own entry if a few of them hold."""
     num_candidates = len(table.entries.packet)
     some = sorted({num_candidates * k // SEEKS_TRIED for k in range(SEEKS_TRIED)})
-    if not num_candidates or not all(decoder.try_start(entry) for entry in some):
+    if not num_candidates or None in [trial.first_right_frame(entry) for entry in some]:
         return [None] * num_candidates
     frame_of_place = {int(place): frame for frame, place in enumerate(table.packet)}
     return [frame_of_place.get(int(place)) for place in table.entries.packet]
