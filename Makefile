@@ -2,7 +2,7 @@
 # `make help` lists the targets.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-gpu test-lowest check docs acceptance bench pins clean
+.PHONY: help setup run test test-gpu test-lowest check docs acceptance bench peers pins clean
 
 BIN := .venv/bin
 # The GPU tests may use a Python that has a CUDA build of torch already.
@@ -43,10 +43,13 @@ acceptance: setup ## Measure every acceptance line, or ONLY=name; leaves a repor
 bench: setup ## Run the benchmarks, or ONLY=name; leaves reports
 	@$(BIN)/python -m benchmarks $(ONLY)
 
+peers: setup ## Make .venv-peers with the readers that `make bench ONLY=peers` compares
+	@$(BIN)/python -m tools.peers
+
 pins: ## Write requirements/pins.txt anew with today's versions (TORCH=version moves torch)
 	@python=$$(sh tools/python.sh "$(or $(PYTHON),python3.11)") && \
 		"$$python" -m tools.pin $(if $(TORCH),--torch $(TORCH))
 
 clean: ## Remove environments and caches; runs stay
-	@rm -rf .venv .venv-lowest .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	@rm -rf .venv .venv-lowest .venv-peers .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -44,7 +44,9 @@ CLIP_NAMES = ("bigbuckbunny.mp4", "bigbuckbunny.mp4", "bikes.mp4")
 _X264 = ("-an", "-c:v", "libx264", "-preset", "medium", "-pix_fmt", "yuv420p")
 _SHORT_GOP = ("-crf", "18", "-tune", "fastdecode", "-g", "16", "-keyint_min", "16",
               "-sc_threshold", "0")  # fmt: skip
-_SCALE = ("-vf", f"scale={CLIP_SIZE[0]}:{CLIP_SIZE[1]}:flags=bicubic+accurate_rnd")
+_SQUARE = "setsar=1"
+"""Pixels that are not square would be made so by filmgate, and by nobody else."""
+_SCALE = ("-vf", f"scale={CLIP_SIZE[0]}:{CLIP_SIZE[1]}:flags=bicubic+accurate_rnd,{_SQUARE}")
 _COPY_OPTIONS: dict[Layout, tuple[str, ...]] = {
     "training": (*_SCALE, *_X264, *_SHORT_GOP, "-bf", "0"),
     "temporal": (
@@ -96,7 +98,7 @@ def _source_options(number: int) -> tuple[str, tuple[str, ...]]:
         f"crop=iw*{share}:ih*{share}:iw*0.015*{number}:ih*0.01*{number},scale={width}:{height}"
     )
     mirrored = ",hflip" if number % 2 else ""
-    return f"0.{number}", ("-t", str(SECONDS), "-vf", filters + mirrored, *_X264)
+    return f"0.{number}", ("-t", str(SECONDS), "-vf", f"{filters}{mirrored},{_SQUARE}", *_X264)
 
 
 def _encode(arguments: Sequence[str], path: Path) -> None:

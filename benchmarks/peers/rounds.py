@@ -1,7 +1,8 @@
 """Runs the readers in turns: filmgate, a peer, filmgate, the next peer, and at last filmgate again.
 
-So each sample of a peer has one of filmgate before it and one after it, taken within the same
-minute. Their ratio is what is reported: what else the machine does weighs on both.
+So each sample of a peer has one of filmgate before it and one after it, taken within minutes (the
+forms of one package, with the decoder opened each time or kept, follow one another). Their ratio
+is what is reported: what else the machine does weighs on both.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -21,7 +23,7 @@ from benchmarks.footage import CACHE, LAYOUTS, Layout, recipe_digest, videos
 from benchmarks.machine import ROOT
 from benchmarks.peers.clips import CLIP_FRAMES, Clip, random_clips
 from benchmarks.peers.compare import Check, check, with_neighbours
-from benchmarks.peers.readers import OURS
+from benchmarks.peers.readers import OURS, READERS
 from benchmarks.peers.rows import SEED, Row
 from benchmarks.peers.task import Answer, Mode, Task
 from filmgate.catalog import Catalog, index_videos
@@ -62,7 +64,7 @@ def prepare(python: str) -> Place:
     for layout in LAYOUTS:
         catalogs[layout] = str(folder / f"{layout}-catalog")
         catalog = index_videos(
-            [Path(path) for path in paths[layout]], Path(catalogs[layout]), labels=None, workers=1
+            [Path(path) for path in paths[layout]], Path(catalogs[layout]), labels=None, workers=0
         )
         for row in range(catalog.num_videos):
             _write_mapping(catalog, row, folder / "mappings")
@@ -83,21 +85,30 @@ def _write_mapping(catalog: Catalog, row: int, folder: Path) -> None:
 
 
 def run_round(place: Place, row: Row, count: int) -> list[Turn]:
-    """One sample of every other reader of a row, between samples of filmgate."""
-    mine = row.ours_mode or row.mode
-    before = _ask(place, _task(place, row, row.ours, mine, row.workers, count))
+    """One sample of every other reader of a row; filmgate before and after each package."""
     turns: list[Turn] = []
+    before = _mine(place, row, count)
     if not row.others:
-        turns.append(Turn(reader=row.ours, answer=before, before=before, after=before))
-    for other in row.others:
+        return [Turn(reader=row.ours, answer=before, before=before, after=before)]
+    for _, readers in groupby(row.others, key=lambda name: READERS[name][0]):
         workers = row.workers if row.others_workers is None else row.others_workers
-        answer = _ask(place, _task(place, row, other, row.mode, workers, count))
-        after = before
-        if answer.clips:
-            after = _ask(place, _task(place, row, row.ours, mine, row.workers, count))
-        turns.append(Turn(reader=other, answer=answer, before=before, after=after))
+        answers = {
+            reader: _ask(place, _task(place, row, reader, row.mode, workers, count))
+            for reader in readers
+        }
+        is_measured = any(answer.clips for answer in answers.values())
+        after = _mine(place, row, count) if is_measured else before
+        turns += [
+            Turn(reader=reader, answer=answer, before=before, after=after)
+            for reader, answer in answers.items()
+        ]
         before = after
     return turns
+
+
+def _mine(place: Place, row: Row, count: int) -> Answer:
+    mode = row.ours_mode or row.mode
+    return _ask(place, _task(place, row, row.ours, mode, row.workers, count))
 
 
 def _task(place: Place, row: Row, reader: str, mode: Mode, workers: int, count: int) -> Task:

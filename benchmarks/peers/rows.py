@@ -12,13 +12,13 @@ from benchmarks.peers.task import Mode
 
 SEED = 20
 EVERYBODY = tuple(OTHERS)
-FASTEST_FORMS = tuple(name for name in OTHERS if "torchcodec" not in name) + (
-    "torchcodec approximate, kept",
-    "torchcodec mapping, kept",
+FASTEST_FORMS = tuple(
+    name for name in OTHERS if "torchcodec" not in name or name.endswith("kept")
 )
 LOADER_FORMS = (
-    "torchcodec approximate, opened",
+    OURS,
     "torchcodec approximate, kept",
+    "torchcodec mapping, kept",
     "decord2, opened",
     "PyAV, opened",
     "OpenCV, kept",
@@ -97,10 +97,6 @@ ROWS: tuple[Row, ...] = (
         name="two-workers", says="source video, the feed with 2 workers against 1",
         layout="source", mode="feed", others=(OURS,), workers=2, others_workers=1,
         bar=1.8, unit=WALL,
-    ),
-    Row(
-        name="loader", says="source video, each reader under DataLoader with 2 workers",
-        layout="source", mode="loader", others=LOADER_FORMS, workers=2, size=2, unit=WALL,
     ),
     Row(
         name="feed", says="source video, the feed with 2 workers against DataLoader with 2",
