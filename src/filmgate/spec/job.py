@@ -61,8 +61,8 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """What a clip that cannot be decoded does. ``skip`` leaves its place in the batch masked,
     ``substitute`` takes another sample by rule; both are counted and listed."""
     error_budget: Annotated[float, Meta(ge=0, le=1)] = 0.02
-    """Share of clips that may fail before the feed stops. Five may fail in any case, so that one bad
-    file does not end a run that has just begun; 0 stops at the first."""
+    """Share of clips that may fail before the feed stops. Five may fail in any case, so that one
+    bad file does not end a run that has just begun; 0 stops at the first."""
 
 
 class Model(Record, frozen=True, forbid_unknown_fields=True):
