@@ -28,6 +28,8 @@ app = typer.Typer(
 )
 catalog_app = typer.Typer(no_args_is_help=True, help="Look into a catalog that `index` made.")
 app.add_typer(catalog_app, name="catalog")
+feed_app = typer.Typer(no_args_is_help=True, help="Look at the feed that training draws from.")
+app.add_typer(feed_app, name="feed")
 
 Json = Annotated[bool, typer.Option("--json", help="Print the record as JSON, and nothing else.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
@@ -145,6 +147,47 @@ def show(
     from filmgate.catalog import open_catalog, summarise
 
     _show_catalog(summarise(open_catalog(catalog)), json=json)
+
+
+@feed_app.command()
+def bench(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A catalog, or folders or files of video; none: four demo clips."),
+    ] = None,
+    job: Annotated[Path | None, typer.Option(help="Job file (TOML); none: the defaults.")] = None,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(help="How long a training step computes; none: the job's model is measured."),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Length of each window.")] = 10.0,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Feed worker processes; none: as the job says.")
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what the feed can give, what training takes, and what a clip costs.
+
+    Nothing is trained and nothing is kept.
+    """
+    from filmgate.app.feed_bench import measure_feed
+    from filmgate.app.terminal import Talk
+
+    record = measure_feed(
+        paths or [],
+        job,
+        seconds=seconds,
+        step_seconds=None if step_ms is None else step_ms / 1000,
+        workers=workers,
+        talk=Talk(quiet=quiet),
+    )
+    if json:
+        _print_record(record)
+    else:
+        from filmgate.app.show import show_feed_bench
+
+        show_feed_bench(record)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +15,9 @@ from filmgate.catalog import CatalogSummary
 from filmgate.diagnose import Verdict
 from filmgate.diagnose.sentence import format_gain
 from filmgate.units import format_bytes, format_rate, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from filmgate.feed.bench import FeedBench
 
 PIPE_WIDTH = 120
 """Columns where stdout is no terminal."""
@@ -71,6 +75,45 @@ def show_catalog(summary: CatalogSummary) -> None:
             ),
         ]
     )
+
+
+def show_feed_bench(bench: FeedBench) -> None:
+    """Supply against demand, then what a clip costs and where."""
+    unknown = [(name, f"unknown: {why}") for name, why in bench.unknown.items()]
+    known = [
+        ("supply", _rates(bench)),
+        ("demand", f"{format_rate(bench.demand_clips_per_second, 'clips')}, {bench.demand_from}"),
+        ("headroom", _figure(bench.headroom, "times the demand")),
+        ("AU", format_share(bench.au)),
+        ("clips per CPU second", _figure(bench.clips_per_cpu_second, "")),
+        ("CPU per 1000 frames", _figure(bench.cpu_seconds_per_1000_frames, "s")),
+        ("frames decoded", _figure(bench.frames_decoded_per_frame_delivered, "per delivered one")),
+        ("peak memory", _bytes(bench.peak_rss_bytes)),
+    ]
+    stages = [
+        (
+            "a clip" if place == 0 else "",
+            f"{format_share(cost.share)} {name}, {format_seconds(cost.seconds_per_clip)}",
+        )
+        for place, (name, cost) in enumerate(bench.stages.items())
+    ]
+    skipped = [("skipped", f"{bench.skipped} attempts at a clip failed")] if bench.skipped else []
+    _show_rows([*known, *stages, *skipped, *unknown])
+
+
+def _rates(bench: FeedBench) -> str:
+    frames = format_rate(bench.supply_frames_per_second, "frames")
+    pixels = f"{format_bytes(bench.supply_bytes_per_second)}/s of pixels"
+    clips = format_rate(bench.supply_clips_per_second, "clips")
+    return f"{clips}, {frames}, {pixels}; {bench.workers} workers, {bench.seconds:.1f} s"
+
+
+def _figure(value: float | None, unit: str) -> str:
+    return "unknown" if value is None else f"{value:.3g} {unit}".rstrip()
+
+
+def _bytes(count: int | None) -> str:
+    return "unknown" if count is None else format_bytes(count)
 
 
 def _counts(counts: dict[str, int], most: int = 12) -> str:
