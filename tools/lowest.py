@@ -36,7 +36,7 @@ def main() -> int:
     except SetupError as error:
         talk(f"error: {error}\nhint: {error.hint}")
         return 2
-    command = [str(pip.python), "-m", "pytest", "-m", "not gpu", *sys.argv[1:]]
+    command = [str(pip.python), "-m", "pytest", "-m", "not gpu and not slow", *sys.argv[1:]]
     return subprocess.run(command, cwd=ROOT, check=False).returncode
 
 
