@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import time
+
+import msgspec
+import pytest
+
+from filmgate.catalog import Catalog
+from filmgate.errors import UserError
+from filmgate.feed.batch import Batch
+from filmgate.feed.bench import Consumer, FeedBench, bench_feed, sleeping_consumer
+from filmgate.feed.memory import proportional_bytes
+from tests.feed.conftest import job_of
+
+NULLABLE = {
+    "read_bytes_per_second",
+    "demand_clips_per_second",
+    "headroom",
+    "au",
+    "clips_per_cpu_second",
+    "cpu_seconds_per_1000_frames",
+    "frames_decoded_per_frame_delivered",
+    "peak_rss_bytes",
+}
+
+
+@pytest.fixture(scope="module")
+def with_a_slow_step(catalog: Catalog) -> FeedBench:
+    consumer = sleeping_consumer(0.4)
+    return bench_feed(job_of(workers=1), catalog, seconds=1.0, consumer=consumer)
+
+
+def test_demand_is_the_batch_over_the_given_step(with_a_slow_step: FeedBench) -> None:
+    assert with_a_slow_step.demand_clips_per_second == pytest.approx(4 / 0.4)
+    assert with_a_slow_step.headroom == pytest.approx(
+        with_a_slow_step.supply_clips_per_second / 10.0
+    )
+
+
+def test_a_feed_with_headroom_lets_a_slow_step_compute_most_of_the_time(
+    with_a_slow_step: FeedBench,
+) -> None:
+    assert with_a_slow_step.au is not None
+    assert with_a_slow_step.headroom is not None
+    if with_a_slow_step.headroom > 2:
+        assert with_a_slow_step.au > 0.8
+    assert 0 < with_a_slow_step.au <= 1
+
+
+def test_costs_add_up(with_a_slow_step: FeedBench) -> None:
+    bench = with_a_slow_step
+    assert bench.workers == 1
+    assert bench.frames_decoded_per_frame_delivered is not None
+    assert bench.frames_decoded_per_frame_delivered >= 1
+    assert bench.clips_per_cpu_second is not None
+    assert bench.cpu_seconds_per_1000_frames == pytest.approx(
+        1000 / bench.clips_per_cpu_second / bench.frames_per_clip
+    )
+    assert {"decode", "convert"} <= set(bench.stages)
+    assert sum(cost.share for cost in bench.stages.values()) == pytest.approx(1)
+    assert bench.supply_frames_per_second == pytest.approx(4 * bench.supply_clips_per_second)
+    assert bench.supply_bytes_per_second == pytest.approx(
+        bench.supply_frames_per_second * 48 * 64 * 3
+    )
+
+
+def test_the_record_goes_to_json_and_back(with_a_slow_step: FeedBench) -> None:
+    text = msgspec.json.encode(with_a_slow_step)
+    assert msgspec.json.decode(text, type=FeedBench) == with_a_slow_step
+
+
+def test_a_fast_step_waits_for_the_feed(catalog: Catalog) -> None:
+    job = job_of(workers=0, height=240, width=320)
+    bench = bench_feed(job, catalog, seconds=0.3, consumer=sleeping_consumer(1e-4))
+    assert bench.workers == 0
+    assert bench.au is not None
+    assert bench.au < 0.5
+    assert bench.headroom is not None
+    assert bench.headroom < 1
+
+
+def test_the_step_of_a_consumer_is_measured_where_it_is_not_told(catalog: Catalog) -> None:
+    def step(batch: Batch) -> None:
+        time.sleep(0.05)
+
+    consumer = Consumer(step=step, says="a model")
+    bench = bench_feed(job_of(workers=1), catalog, seconds=0.4, consumer=consumer)
+    assert bench.demand_from == "a model"
+    assert bench.demand_clips_per_second is not None
+    assert 4 / 0.2 < bench.demand_clips_per_second <= 4 / 0.05
+
+
+def test_what_is_not_known_is_null_and_says_why(catalog: Catalog) -> None:
+    bench = bench_feed(job_of(workers=0), catalog, seconds=0.1, consumer=None)
+    nulls = {name for name in bench.__struct_fields__ if getattr(bench, name) is None}
+    assert {"demand_clips_per_second", "au", "headroom"} <= nulls <= NULLABLE
+    assert set(bench.unknown) == nulls
+    assert all(bench.unknown.values())
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
+def test_a_window_without_length_is_refused(catalog: Catalog, seconds: float) -> None:
+    with pytest.raises(UserError, match="window"):
+        bench_feed(job_of(), catalog, seconds=seconds, consumer=None)
+
+
+def test_a_step_without_length_is_refused() -> None:
+    with pytest.raises(UserError, match="step of 0 ms"):
+        sleeping_consumer(0.0)
+
+
+def test_memory_of_several_processes_counts_what_each_adds() -> None:
+    own = proportional_bytes([])
+    assert own is not None
+    assert own > 10_000_000
+    gone = proportional_bytes([2**22 - 1])
+    assert gone is not None
+    assert abs(gone - own) < own
