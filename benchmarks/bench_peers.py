@@ -17,6 +17,7 @@ import msgspec
 
 from benchmarks.footage import LAYOUTS
 from benchmarks.machine import ROOT, this_machine, this_software
+from benchmarks.peers.compare import Check
 from benchmarks.peers.report import write_reports
 from benchmarks.peers.result import PeersReport, RowResult, row_result
 from benchmarks.peers.rounds import Place, check_frames, prepare, run_round
@@ -38,7 +39,9 @@ def main(arguments: list[str]) -> int:
     place = prepare(options.python)
     results = [_measure(place, row, options.rounds, options.clips) for row in rows]
     checked = [layout for layout in LAYOUTS if any(row.layout == layout for row in rows)]
-    frames = {layout: check_frames(place, layout, list(EVERYBODY)) for layout in checked}
+    frames: dict[str, dict[str, Check | str]] = {
+        layout: check_frames(place, layout, list(EVERYBODY)) for layout in checked
+    }
     report = PeersReport(
         header=Header(schema="filmgate.benchmark.peers", schema_version=1),
         machine=this_machine(),

@@ -50,6 +50,17 @@ def with_neighbours(clips: list[Clip]) -> list[Clip]:
     ]
 
 
+def beside(clips: list[Clip]) -> list[Clip]:
+    """The clips one frame earlier, or later where there is no earlier one."""
+    return [
+        Clip(
+            video=clip.video,
+            frames=[index + (-1 if clip.frames[0] else 1) for index in clip.frames],
+        )
+        for clip in clips
+    ]
+
+
 def check(frames_NTHWC: NDArray[np.uint8], reference_NTHWC: NDArray[np.uint8]) -> Check:
     """Compare with the frames of ``with_neighbours`` of the same clips."""
     candidates = 1 + len(AROUND)

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.footage import CACHE, LAYOUTS, Layout, recipe_digest, videos
 from benchmarks.machine import ROOT
 from benchmarks.peers.clips import CLIP_FRAMES, Clip, random_clips
-from benchmarks.peers.compare import Check, check, with_neighbours
+from benchmarks.peers.compare import Check, beside, check, with_neighbours
 from benchmarks.peers.readers import OURS, READERS
 from benchmarks.peers.rows import SEED, Row
 from benchmarks.peers.task import Answer, Mode, Task
@@ -151,7 +151,11 @@ def _ask(place: Place, task: Task) -> Answer:
 
 
 def check_frames(place: Place, layout: Layout, readers: list[str]) -> dict[str, Check | str]:
-    """Frames of each reader against filmgate's; a sentence where it gave none."""
+    """Frames of each reader against filmgate's; a sentence where it gave none.
+
+    The last one is a control: the first reader that works, asked for the frames next to the ones
+    it is then held against. Nearly all of its frames have to be found wrong.
+    """
     clips = random_clips(CHECKED_CLIPS, SEED + 1)
     reference = _pixels(place, layout, OURS, with_neighbours(clips))
     if isinstance(reference, str):
@@ -166,6 +170,12 @@ def check_frames(place: Place, layout: Layout, readers: list[str]) -> dict[str, 
         else:
             found[reader] = check(frames, reference)
         print(f"  frames, {layout}, {reader}: {found[reader]}", file=sys.stderr, flush=True)
+    control = next((name for name in readers if isinstance(found[name], Check)), None)
+    if control is not None:
+        frames = _pixels(place, layout, control, beside(clips))
+        name = f"control: {control}, one frame off"
+        found[name] = frames if isinstance(frames, str) else check(frames, reference)
+        print(f"  frames, {layout}, {name}: {found[name]}", file=sys.stderr, flush=True)
     return found
 
 

@@ -12,9 +12,7 @@ from benchmarks.peers.task import Mode
 
 SEED = 20
 EVERYBODY = tuple(OTHERS)
-FASTEST_FORMS = tuple(
-    name for name in OTHERS if "torchcodec" not in name or name.endswith("kept")
-)
+FASTEST_FORMS = tuple(name for name in OTHERS if "torchcodec" not in name or name.endswith("kept"))
 LOADER_FORMS = (
     OURS,
     "torchcodec approximate, kept",
