@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from filmgate.app.folder import choose_folder, hold_folder, make_request, open_folder
+from filmgate.app.folder import (
+    choose_folder,
+    hold_folder,
+    keep_request,
+    make_request,
+    open_folder,
+)
 from filmgate.errors import UserError
 from filmgate.spec import Job, Limits, Train, load_job
 
@@ -18,7 +24,8 @@ def _inside_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def start(job: Job, *, out: Path | None = None, videos: str = "videos") -> Path:
     request = make_request([Path(videos)], "folder", job)
     folder = choose_folder(out, "demo", request)
-    open_folder(folder, request, job)
+    open_folder(folder)
+    keep_request(folder, request, job)
     return folder
 
 
@@ -91,3 +98,25 @@ def test_a_second_process_cannot_hold_the_same_run() -> None:
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     with hold_folder(folder):
         pass
+
+
+def test_folders_that_only_begin_like_a_numbered_run_are_passed_over() -> None:
+    first = start(Job())
+    for name in ("demo-001old2", "demo-0012-copy3", "demo-00\u0662", "demo-9"):
+        Path("runs", name).mkdir()
+    (first / "run.json").write_text("{}")
+    assert start(Job()).name == "demo-002"
+
+
+def test_runs_are_counted_and_not_sorted_as_text() -> None:
+    for number in ("999", "1000"):
+        Path(f"runs/demo-{number}").mkdir(parents=True)
+    assert start(Job()).name == "demo-1001"
+
+
+def test_a_request_that_came_in_between_is_not_overwritten() -> None:
+    folder = start(Job(), out=Path("out"))
+    other = Job(train=Train(steps=7))
+    with pytest.raises(UserError, match="another job"):
+        keep_request(folder, make_request([Path("videos")], "folder", other), other)
+    assert load_job(folder / "job.toml") == Job()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -60,23 +61,25 @@ def choose_folder(out: Path | None, name: str, request: Request) -> Path:
     if out is not None:
         _refuse_other_content(out, request)
         return out
-    numbered = sorted(RUNS_FOLDER.glob(f"{name}-[0-9][0-9][0-9]*"))
-    for folder in reversed(numbered):
+    numbered = _numbered_folders(name)
+    for _, folder in sorted(numbered, reverse=True):
         earlier = _read_request(folder)
         if earlier and not earlier.differs_from(request) and not (folder / "run.json").exists():
             return folder
-    numbers = [
-        int(folder.name.rsplit("-", 1)[1]) for folder in numbered if folder.name[-1].isdigit()
-    ]
-    return RUNS_FOLDER / f"{name}-{max(numbers, default=0) + 1:03d}"
+    last = max((number for number, _ in numbered), default=0)
+    return RUNS_FOLDER / f"{name}-{last + 1:03d}"
 
 
-def open_folder(folder: Path, request: Request, job: Job) -> None:
-    """Create the folder with ``request.json`` and the effective ``job.toml`` in it.
+def _numbered_folders(name: str) -> list[tuple[int, Path]]:
+    """(number, folder) of every run of that name, and of no name that only begins like it."""
+    pattern = re.compile(re.escape(name) + r"-([0-9]{3,})")
+    matches = [(pattern.fullmatch(path.name), path) for path in RUNS_FOLDER.glob("*")]
+    return [(int(match[1]), path) for match, path in matches if match]
 
-    Raises UserError when it cannot be written or the disk is nearly full.
-    """
-    try:
+
+def open_folder(folder: Path) -> None:
+    """Create the folder. Raises UserError when it cannot be written or the disk is nearly full."""
+    with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         free = os.statvfs(folder)
         if free.f_bavail * free.f_frsize < MIN_FREE_BYTES:
@@ -85,9 +88,25 @@ def open_folder(folder: Path, request: Request, job: Job) -> None:
                 f"a run wants at least {format_bytes(MIN_FREE_BYTES)}",
                 hint="free some space, or choose another folder with --out",
             )
+
+
+def keep_request(folder: Path, request: Request, job: Job) -> None:
+    """Write ``request.json`` and the effective ``job.toml``; the caller holds the folder.
+
+    Raises UserError when the folder holds another request by now, or cannot be written.
+    """
+    _refuse_other_request(folder, request)
+    with _writing(folder):
         write_job(folder / "job.toml", job)
         if _read_request(folder) is None:
             write_record(folder / "request.json", request)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Raises UserError for an OSError inside."""
+    try:
+        yield
     except OSError as error:
         raise UserError(
             f"{folder} cannot be written: {error.strerror or error}",
@@ -101,7 +120,9 @@ def hold_folder(folder: Path) -> Iterator[None]:
 
     Raises UserError when another process holds it.
     """
-    with (folder / ".lock").open("w") as file:
+    with ExitStack() as stack:
+        with _writing(folder):
+            file = stack.enter_context((folder / ".lock").open("w"))
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -122,15 +143,17 @@ def _refuse_other_content(out: Path, request: Request) -> None:
         return
     if not out.is_dir():
         raise UserError(f"{out} is a file", hint="--out names a folder")
+    if _read_request(out) is None and any(path.name != ".lock" for path in out.iterdir()):
+        raise UserError(
+            f"{out} is not empty and holds no filmgate run",
+            hint="--out names a new folder, or one that filmgate wrote",
+        )
+    _refuse_other_request(out, request)
+
+
+def _refuse_other_request(out: Path, request: Request) -> None:
     earlier = _read_request(out)
-    if earlier is None:
-        if any(path.name != ".lock" for path in out.iterdir()):
-            raise UserError(
-                f"{out} is not empty and holds no filmgate run",
-                hint="--out names a new folder, or one that filmgate wrote",
-            )
-        return
-    different = earlier.differs_from(request)
+    different = earlier.differs_from(request) if earlier else []
     if different:
         words = {"videos": "other videos", "labels": "other labels", "job_digest": "another job"}
         raise UserError(

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import psutil
 
-from filmgate.app.folder import choose_folder, hold_folder, make_request, open_folder
+from filmgate.app.folder import (
+    choose_folder,
+    hold_folder,
+    keep_request,
+    make_request,
+    open_folder,
+)
 from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
 from filmgate.app.report import write_report
@@ -56,15 +62,16 @@ def walk(
     """
     job = load_job(job_file) if job_file else Job()
     paths = list(videos) or demo_videos()
+    _refuse_missing(paths)
     request = make_request(paths, labels, job)
     folder = choose_folder(out, _name(videos, job, job_file), request).absolute()
-    _refuse_missing(paths)
-    open_folder(folder, request, job)
+    open_folder(folder)
     talk.note(f"run folder: {folder}")
     with hold_folder(folder):
         if (folder / RUN_FILE).exists():
             talk.note("this run is finished; choose another --out to run again")
             return read_record(folder / RUN_FILE, RunRecord)
+        keep_request(folder, request, job)
         catalog = index_with_progress(paths, folder / "catalog", labels, talk)
         result = _train(job, catalog, folder, talk)
         return _conclude(job, catalog, result, folder, talk)
@@ -131,8 +138,7 @@ def _summary(
             f"{one.num_videos} videos: {one.sentence}; {one.advice}" for one in facts.warnings
         ],
         skipped=[
-            SkippedClip(path=one.path, place=one.place, reason=one.reason)
-            for one in result.skipped
+            SkippedClip(path=one.path, place=one.place, reason=one.reason) for one in result.skipped
         ],
         num_skipped=verdict.skipped_clips,
         device=result.device,
