@@ -10,11 +10,10 @@ from filmgate import __version__
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A frozen, keyword-only record: JSON out, the same record back in.
+    """A frozen, keyword-only record: JSON out, the same record back in."""
 
-    msgspec hands ``kw_only`` down to no subclass's own fields: a record that has a default before
-    a required field repeats it, ``class X(Record, frozen=True, kw_only=True)``.
-    """
+    # msgspec does not hand kw_only down: a record with a default before a required field repeats
+    # it, ``class X(Record, frozen=True, kw_only=True)``.
 
 
 class Header(Record, frozen=True):
