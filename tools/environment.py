@@ -69,7 +69,16 @@ class Pip:
 
 
 def new_environment(venv: Path) -> Pip:
-    """An empty environment with pip, in place of whatever was there. Raises SetupError."""
+    """An empty environment with pip, in place of whatever was there.
+
+    Raises SetupError, also where a running process still uses the one that is there.
+    """
+    users = list(processes_using(venv))
+    if users:
+        raise SetupError(
+            f"{venv.name} is to be made anew, but is in use: {'; '.join(users)}",
+            "wait for that to end, or stop it; then run make again",
+        )
     with step(f"new environment {venv.name}"):
         if venv.exists():
             shutil.rmtree(venv)
@@ -87,6 +96,18 @@ def new_environment(venv: Path) -> Pip:
                 "on Debian and Ubuntu: apt-get install python3-venv",
             ) from None
     return Pip(venv)
+
+
+def processes_using(venv: Path) -> Iterator[str]:
+    """``process 123 (command line)`` for each that has a library of the environment loaded."""
+    inside = f" {venv.resolve()}/"
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if inside in (process / "maps").read_text():
+                command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+                yield f"process {process.name} ({command[:80]})"
+        except (OSError, UnicodeDecodeError):
+            continue  # it has ended meanwhile, or is another user's
 
 
 def pinned(name: str, pins: Path = PINS) -> str:

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from tools import setup
-from tools.environment import PINS, ROOT, Pip, SetupError, new_environment, pinned, step
+from tools.environment import (
+    PINS,
+    ROOT,
+    Pip,
+    SetupError,
+    new_environment,
+    pinned,
+    processes_using,
+    step,
+)
 from tools.lowest import lowest_versions
 
 
@@ -46,6 +55,29 @@ def test_a_set_up_that_fails_leaves_no_stamp_and_is_made_from_nothing(tmp_path: 
     assert "what went wrong" in str(failure.value)
     assert "what went wrong" in pip.log.read_text()
     assert not setup.is_current(venv)
+
+
+def test_an_environment_in_use_is_not_taken_away(tmp_path: Path) -> None:
+    library = tmp_path / "venv" / "library.so"
+    library.parent.mkdir()
+    library.write_bytes(b"code")
+    use = (
+        "import mmap, sys\n"
+        "file = open(sys.argv[1])\n"
+        "loaded = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)\n"
+        "print('ready', flush=True)\n"
+        "sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", use, str(library)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as user:
+        assert user.stdout is not None
+        assert user.stdout.readline() == b"ready\n"
+        with pytest.raises(SetupError, match=f"in use: process {user.pid} "):
+            new_environment(tmp_path / "venv")
+        assert library.exists()
+        user.communicate()
+    assert list(processes_using(tmp_path / "venv")) == []
 
 
 def test_what_does_not_end_is_ended_at_its_deadline(tmp_path: Path) -> None:
