@@ -8,7 +8,8 @@ import pytest
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed.batch import Batch
-from filmgate.feed.bench import Consumer, FeedBench, bench_feed, sleeping_consumer
+from filmgate.feed.bench import FeedBench, bench_feed
+from filmgate.feed.bench_windows import Consumer, sleeping_consumer
 from filmgate.feed.memory import proportional_bytes
 from tests.feed.conftest import job_of
 

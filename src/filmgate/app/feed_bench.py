@@ -16,7 +16,8 @@ from filmgate.app.index import index_with_progress
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog
 from filmgate.errors import UserError
-from filmgate.feed.bench import Consumer, FeedBench, bench_feed, sleeping_consumer
+from filmgate.feed.bench import FeedBench, bench_feed
+from filmgate.feed.bench_windows import Consumer, sleeping_consumer
 from filmgate.feed.targets import choose_targets
 from filmgate.spec import Job, load_job
 from filmgate.train.learner import make_learner

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import TracebackType
+
+LOOK_SECONDS = 0.2
 
 
 def proportional_bytes(process_ids: Iterable[int]) -> int | None:
@@ -28,3 +32,33 @@ def _proportional_bytes(process_id: int) -> int | None:
         if line.startswith("Pss:"):
             return int(line.split()[1]) * 1024
     return None
+
+
+class PeakMemory:
+    """Looks at the memory of this process and others now and then, on a thread of its own."""
+
+    def __init__(self, process_ids: Callable[[], list[int]]) -> None:
+        self.peak_bytes: int | None = None
+        self._process_ids = process_ids
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> PeakMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            now = proportional_bytes(self._process_ids())
+            if now is not None:
+                self.peak_bytes = max(now, self.peak_bytes or 0)
+            self._ended.wait(LOOK_SECONDS)
