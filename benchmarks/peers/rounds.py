@@ -59,7 +59,7 @@ class Place:
 def prepare(python: str) -> Place:
     """Make the videos, their catalogs and torchcodec's frame mappings, where they are missing."""
     folder = CACHE / recipe_digest()
-    paths = {layout: [str(path) for path in videos(layout)] for layout in LAYOUTS}
+    paths = {layout: [str(path.resolve()) for path in videos(layout)] for layout in LAYOUTS}
     catalogs: dict[Layout, str] = {}
     for layout in LAYOUTS:
         catalogs[layout] = str(folder / f"{layout}-catalog")

@@ -34,7 +34,7 @@ class StageCost(Record, frozen=True):
     seconds_per_clip: float
     """Worker seconds for one clip."""
     share: float
-    """Of the workers' time with a clip in hand, 0 to 1; low is better for all but one stage."""
+    """Of the workers' time with a clip in hand, 0 to 1; the largest is where to look first."""
 
 
 @dataclass(frozen=True, kw_only=True)
