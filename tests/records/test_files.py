@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import BinaryIO
 
@@ -59,3 +61,13 @@ def test_a_file_has_the_digest_of_its_bytes(tmp_path: Path, content: bytes) -> N
     (tmp_path / "file").write_bytes(content)
     assert digest_file(tmp_path / "file") == digest_bytes(content)
     assert digest_bytes(content[:1], content[1:]) == digest_bytes(content)
+
+
+def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
+    def fail(file: BinaryIO) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for path in (tmp_path / "file", tmp_path / "none" / "file"):
+        with pytest.raises(OSError) as caught:
+            write_file(path, fail)
+        assert caught.value.filename == str(path)

@@ -5,7 +5,6 @@ Heavy rooms are imported inside the commands that need them, so that ``--help`` 
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,11 +13,11 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
+from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError, VideoError
 
 if TYPE_CHECKING:
     from filmgate.catalog import CatalogSummary
-    from filmgate.records import Record
 
 app = typer.Typer(
     name="filmgate",
@@ -56,16 +55,24 @@ def run_command_line(arguments: list[str]) -> int:
     except FilmgateError as error:
         return _report(error)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_stdout()
         return 1
     except OSError as error:
-        if error.filename is None:
-            raise
-        return _report(
-            UserError(f"{error.filename}: {error.strerror}", hint="check the path and your rights")
-        )
+        return _report(_mendable(error))
     except (KeyboardInterrupt, typer.Abort):
         return 130
+
+
+def _mendable(error: OSError) -> UserError:
+    """The error as one that the user can mend; one that tells neither place nor cause is raised."""
+    if error.filename is not None:
+        hint = "check the path, its free space and your rights"
+        return UserError(f"{error.filename}: {error.strerror}", hint=hint)
+    try:
+        Path.cwd()
+    except OSError:
+        return UserError("the current folder is gone", hint="change to a folder that exists")
+    raise error
 
 
 def _report(error: FilmgateError) -> int:
@@ -81,7 +88,7 @@ def _top(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(__version__)
+        print_text(f"{__version__}\n")
         raise typer.Exit
 
 
@@ -108,7 +115,7 @@ def run(
 
     record = walk(videos or [], job, out, _labels(labels), Talk(quiet=quiet))
     if json:
-        _print_record(record)
+        print_record(record)
     else:
         from filmgate.app.show import show_run
 
@@ -183,7 +190,7 @@ def bench(
         talk=Talk(quiet=quiet),
     )
     if json:
-        _print_record(record)
+        print_record(record)
     else:
         from filmgate.app.show import show_feed_bench
 
@@ -208,11 +215,13 @@ def frames(
 
     record = list_frames(file, md5=md5, order=order, seed=seed)
     if json:
-        _print_record(record)
+        print_record(record)
         return
-    for frame in record.frames:
-        columns = [str(frame.index), f"{frame.seconds:.6f}"] + ([frame.md5] if frame.md5 else [])
-        typer.echo("\t".join(columns))
+    rows = [
+        [str(frame.index), f"{frame.seconds:.6f}", *([frame.md5] if frame.md5 else [])]
+        for frame in record.frames
+    ]
+    print_text("".join("\t".join(row) + "\n" for row in rows))
 
 
 @app.command()
@@ -226,7 +235,7 @@ def diagnose(
 
     verdict = explain(run_folder)
     if json:
-        _print_record(verdict)
+        print_record(verdict)
     else:
         show_verdict(verdict)
 
@@ -239,14 +248,8 @@ def _labels(text: str) -> Literal["folder"] | Path | None:
 
 def _show_catalog(summary: CatalogSummary, *, json: bool) -> None:
     if json:
-        _print_record(summary)
+        print_record(summary)
     else:
         from filmgate.app.show import show_catalog
 
         show_catalog(summary)
-
-
-def _print_record(record: Record) -> None:
-    import msgspec
-
-    typer.echo(msgspec.json.format(msgspec.json.encode(record), indent=2).decode())

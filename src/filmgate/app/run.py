@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import psutil
@@ -95,7 +97,8 @@ def _refuse_missing(paths: Sequence[Path]) -> None:
 def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
     from filmgate.train.run import train_run  # torch takes a second that bad input need not wait
 
-    with talk.job("train", "steps") as progress:
+    # The user's model may print; stdout is the record's alone.
+    with talk.job("train", "steps") as progress, redirect_stdout(sys.stderr):
         return train_run(job, catalog, folder, on_progress=progress, on_event=talk.note)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from filmgate.app.output import print_text
 from filmgate.app.run_summary import RunSummary
 from filmgate.app.verdict_table import verdict_table
 from filmgate.catalog import CatalogSummary
@@ -25,7 +28,7 @@ PIPE_WIDTH = 120
 
 def show_run(summary: RunSummary, verdict: Verdict, report: Path) -> None:
     """The table that ends ``filmgate run``."""
-    _console().print(verdict_table(summary, verdict, report))
+    _print(verdict_table(summary, verdict, report))
 
 
 def show_verdict(verdict: Verdict) -> None:
@@ -128,11 +131,14 @@ def _show_rows(rows: list[tuple[str, str]]) -> None:
     table.add_column(overflow="fold")
     for name, said in rows:
         table.add_row(name, Text(said))
-    _console().print(table)
+    _print(table)
 
 
-def _console() -> Console:
-    console = Console(highlight=False)
-    if not console.is_terminal:
+def _print(table: Table) -> None:
+    shown = io.StringIO()
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    console = Console(file=shown, force_terminal=is_terminal, highlight=False)
+    if not is_terminal:
         console.width = PIPE_WIDTH
-    return console
+    console.print(table)
+    print_text(shown.getvalue())

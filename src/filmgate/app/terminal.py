@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from types import TracebackType
 
 from rich.console import Console
@@ -29,22 +30,29 @@ class Talk:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = _TalkConsole(stderr=True, highlight=False, soft_wrap=True)
 
     def note(self, text: str) -> None:
         """One line of talk."""
         if not self._quiet:
-            self._console.print(text, markup=False)
+            _say(self._console, text)
 
     def error(self, error: FilmgateError) -> None:
         """``error:`` and ``hint:`` lines; shown even when quiet."""
-        self._console.print(f"error: {error.message}", markup=False)
+        _say(self._console, f"error: {error.message}")
         if error.hint:
-            self._console.print(f"hint: {error.hint}", markup=False)
+            _say(self._console, f"hint: {error.hint}")
 
     def job(self, title: str, unit: str) -> JobProgress:
         """A context in which one long job reports how far it is."""
         return JobProgress(title, unit, self._console, quiet=self._quiet)
+
+
+class _TalkConsole(Console):
+    """Falls silent when the reader of stderr has gone; rich would end the program."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
 
 
 class JobProgress:
@@ -104,6 +112,10 @@ class JobProgress:
         left = (now - self._started) * (total - done) / advanced if advanced > 0 else None
         estimate = f", about {format_seconds(left)} left" if left and done < total else ""
         tail = f"  {note}" if note else ""
-        self._console.print(
-            f"{self._title}: {done} of {total} {self._unit}{estimate}{tail}", markup=False
-        )
+        _say(self._console, f"{self._title}: {done} of {total} {self._unit}{estimate}{tail}")
+
+
+def _say(console: Console, text: str) -> None:
+    """Print a line of talk. Where nobody can read it any more, the work goes on without it."""
+    with suppress(OSError):
+        console.print(text, markup=False)

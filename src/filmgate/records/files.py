@@ -20,8 +20,17 @@ def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
     """Put ``path`` in place in one step: temporary name beside it, fsync, rename, fsync folder.
 
     ``write`` is the content, or a function that writes it to the open file. On any failure the
-    old file stays as it was and no temporary file is left.
+    old file stays as it was and no temporary file is left. An OSError names ``path``.
     """
+    try:
+        _replace(path, write)
+    except OSError as error:
+        error.filename = str(path)
+        error.filename2 = None
+        raise
+
+
+def _replace(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
     descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -1,0 +1,95 @@
+"""The command line with streams and surroundings that are closed, full, narrow or gone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.footage import write_video
+
+FILMGATE = f"{sys.executable} -m filmgate"
+
+
+@pytest.fixture
+def videos(tmp_path: Path) -> Path:
+    (tmp_path / "videos").mkdir()
+    write_video(tmp_path / "videos" / "\u00e9t\u00e9.mp4", num_frames=40)
+    return tmp_path / "videos"
+
+
+def shell(
+    command: str, cwd: Path, environment: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["/bin/bash", "-c", command.replace("filmgate", FILMGATE)],
+        capture_output=True,
+        cwd=cwd,
+        env=os.environ | (environment or {}),
+        timeout=110,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("stdout", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("command", ["catalog show c", "catalog show c --json", "frames v.mp4"])
+def test_a_record_that_cannot_be_printed_is_an_error(
+    command: str, stdout: str, videos: Path, tmp_path: Path
+) -> None:
+    assert shell("filmgate index videos --out c", tmp_path).returncode == 0
+    (tmp_path / "v.mp4").symlink_to(next(videos.iterdir()))
+    done = shell(f"filmgate {command} {stdout}", tmp_path)
+    assert done.returncode == 2
+    assert b"error: " in done.stderr
+    assert b"hint: " in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_name_that_the_locale_cannot_print_is_escaped_and_json_stays_utf8(
+    videos: Path, tmp_path: Path
+) -> None:
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    assert shell("filmgate index videos --out c", tmp_path).returncode == 0
+    (tmp_path / "c").rename(tmp_path / "c\u00e9")
+    shown = shell("filmgate catalog show c*", tmp_path, ascii_only)
+    assert shown.returncode == 0, shown.stderr
+    assert b"c\\xe9" in shown.stdout
+    record = shell("filmgate catalog show c* --json", tmp_path, ascii_only)
+    assert json.loads(record.stdout.decode())["path"] == "c\u00e9"
+
+
+@pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(true)"])
+def test_work_goes_on_when_nobody_listens_to_the_talk(
+    stderr: str, videos: Path, tmp_path: Path
+) -> None:
+    done = shell(f"filmgate index videos --out c --json {stderr}", tmp_path)
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["num_videos"] == 1
+
+
+def test_a_folder_that_is_gone_is_said(videos: Path, tmp_path: Path) -> None:
+    done = shell(f"mkdir gone && cd gone && rmdir ../gone && filmgate run {videos}", tmp_path)
+    assert done.returncode == 2
+    assert b"error: the current folder is gone" in done.stderr
+
+
+def test_what_the_model_prints_does_not_mix_with_the_record(videos: Path, tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(
+        "from filmgate.train.models import small_video_classifier\n"
+        "print('imported')\n"
+        "def model(job, num_classes):\n"
+        "    print('made')\n"
+        "    return small_video_classifier(job, num_classes)\n"
+    )
+    (tmp_path / "job.toml").write_text(
+        "[clip]\nframes = 2\nstride = 1\nheight = 16\nwidth = 16\n[model]\nfactory = 'loud:model'\n"
+        "[train]\nsteps = 2\nbatch_size = 2\n[limits]\nworkers = 0\n"
+    )
+    done = shell("filmgate run videos --job job.toml --out run --json", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["steps"] == 2
+    assert b"imported\nmade\n" in done.stderr
