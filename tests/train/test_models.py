@@ -30,6 +30,12 @@ def my_dictionary(job, num_classes):
 
 def my_greedy_model(job, num_classes, width):
     return nn.Identity()
+
+def my_failing_model(job, num_classes):
+    raise ValueError("no such backbone")
+
+def my_leaving_model(job, num_classes):
+    raise SystemExit(0)
 """
 
 
@@ -39,6 +45,8 @@ def user_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pat
     (tmp_path / "user_models.py").write_text(USER_MODEL)
     (tmp_path / "user_broken.py").write_text("def my_model(:\n")
     (tmp_path / "user_needs_more.py").write_text("import a_package_nobody_has\n")
+    (tmp_path / "user_fails.py").write_text("import sys\nsys.stdin.no_such_thing\n")
+    (tmp_path / "user_leaves.py").write_text("import sys\nsys.exit(0)\n")
     monkeypatch.chdir(tmp_path)
     path_before, modules_before = list(sys.path), set(sys.modules)
     yield tmp_path
@@ -90,6 +98,24 @@ def test_a_factory_that_cannot_be_used_is_refused_with_the_nearest_name(
     with pytest.raises(UserError, match=message) as raised:
         load_factory(name)
     assert hint in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("user_fails:my_model", r"importing user_fails raised AttributeError.*user_fails\.py:2"),
+        ("user_leaves:my_model", r"importing user_leaves raised SystemExit.*user_leaves\.py:2"),
+        ("user_models:my_failing_model", r"no such backbone \(.*user_models\.py:\d+ in my_failing"),
+        ("user_models:my_leaving_model", r"raised SystemExit: 0 \(.*user_models\.py"),
+    ],
+)
+def test_what_the_users_code_raises_names_its_line(
+    user_folder: Path, name: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as raised:
+        build_model(name, Job(), 3)
+    assert raised.value.hint
+    assert "importlib" not in raised.value.message
 
 
 def test_a_factory_that_returns_no_module_is_refused(user_folder: Path) -> None:

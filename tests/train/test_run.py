@@ -62,6 +62,25 @@ def two_dimensional_model(job: Job, num_classes: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(2), nn.Linear(3 * 32 * 32, num_classes))
 
 
+def narrow_model(job: Job, num_classes: int) -> nn.Module:
+    return nn.Linear(7, num_classes)
+
+
+class ConstantModel(nn.Module):
+    """Gives logits that do not depend on its one parameter."""
+
+    def __init__(self, num_classes: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(num_classes))
+
+    def forward(self, frames_BTCHW: torch.Tensor) -> torch.Tensor:
+        return torch.zeros(len(frames_BTCHW), len(self.weight))
+
+
+def constant_model(job: Job, num_classes: int) -> nn.Module:
+    return ConstantModel(num_classes)
+
+
 def commits_in(folder: Path) -> list[str]:
     return sorted(path.name for path in (folder / "commits").iterdir())
 
@@ -226,6 +245,21 @@ def test_a_model_with_logits_of_another_shape_is_refused(hues: Catalog, tmp_path
     with pytest.raises(UserError, match=r"shape \(4, 4, 4\), expected .* \(4, 4\)") as raised:
         train_run(job, hues, tmp_path)
     assert "num_classes" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("narrow_model", "the model's forward raised RuntimeError: mat1 and mat2"),
+        ("constant_model", "the backward pass raised RuntimeError: element 0"),
+    ],
+)
+def test_a_model_that_fails_in_a_step_is_the_users_to_mend(
+    hues: Catalog, tmp_path: Path, model: str, message: str
+) -> None:
+    with pytest.raises(UserError, match=message) as raised:
+        train_run(a_job(model={"factory": f"{__name__}:{model}"}), hues, tmp_path)
+    assert raised.value.hint
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

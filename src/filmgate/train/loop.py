@@ -20,7 +20,7 @@ from filmgate.records.telemetry import FeedSnapshot, Step
 from filmgate.spec import Job
 from filmgate.train.journal import Journal
 from filmgate.train.learner import Learner, Progress, learning_rate_at
-from filmgate.train.models import check_logits
+from filmgate.train.models import blames, check_logits
 from filmgate.train.signals import StopRequest, StopWait
 
 PIXEL_MEAN = 0.45
@@ -210,7 +210,8 @@ def update(
     loss = functional.cross_entropy(predict(learner, frames_BTCHW), labels_B)
     watch.lap("forward")
     learner.optimizer.zero_grad(set_to_none=True)
-    torch.autograd.backward(loss)
+    with blames(learner.factory, "the backward pass"):
+        torch.autograd.backward(loss)
     watch.lap("backward")
     norm = torch.nn.utils.clip_grad_norm_(learner.model.parameters(), MAX_GRADIENT_NORM)
     if not math.isfinite(loss.item()) or not math.isfinite(norm.item()):
@@ -233,8 +234,9 @@ def to_device(batch: Batch, device: torch.device) -> tuple[torch.Tensor, torch.T
 
 
 def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
-    """Logits (B, K). Raises UserError when the model gives anything else."""
-    logits = learner.model(frames_BTCHW)
+    """Logits (B, K). Raises UserError when the model gives anything else, or fails."""
+    with blames(learner.factory, "the model's forward"):
+        logits = learner.model(frames_BTCHW)
     return check_logits(logits, learner.factory, (len(frames_BTCHW), learner.num_classes))
 
 

@@ -10,7 +10,9 @@ import importlib
 import inspect
 import pkgutil
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +20,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from filmgate.errors import UserError
+import filmgate
+from filmgate.errors import FilmgateError, UserError
 from filmgate.spec import Job
 
 Factory = Callable[[Job, int], nn.Module]
@@ -30,6 +33,10 @@ TEMPORAL_STRIDES = (1, 2, 2, 1)
 GROUPS = 8
 """Channel groups of a normalisation. Groups, not batch statistics: a batch may be small, and a
 masked clip must not touch the others."""
+_NOT_THE_USERS = tuple(
+    Path(file).parent for file in (filmgate.__file__, torch.__file__, importlib.__file__)
+)
+"""Folders of code that a user does not mend."""
 
 
 class FactorisedBlock(nn.Module):
@@ -99,10 +106,11 @@ def load_factory(name: str) -> Factory:
     """The function that ``module:function`` names; the current directory is importable.
 
     Raises UserError when there is no such module or function, or it cannot be called with
-    (job, num_classes). What else the module raises on import comes through with its traceback.
+    (job, num_classes), and as ``blames`` for what the module raises on import.
     """
     module_name, _, function_name = name.partition(":")
-    module = _import(module_name, name)
+    with blames(name, f"importing {module_name}"):
+        module = _import(module_name, name)
     if not hasattr(module, function_name):
         functions = [key for key, value in vars(module).items() if callable(value)]
         raise UserError(
@@ -116,13 +124,46 @@ def load_factory(name: str) -> Factory:
 
 def build_model(name: str, job: Job, num_classes: int) -> nn.Module:
     """What the factory ``name`` makes. Raises UserError as ``load_factory``, or if no nn.Module."""
-    model = load_factory(name)(job, num_classes)
+    factory = load_factory(name)
+    with blames(name, "making the model"):
+        model = factory(job, num_classes)
     if not isinstance(model, nn.Module):
         raise UserError(
             f"model factory {name} returned {type(model).__name__}, expected torch.nn.Module",
             hint="return the module itself, on the CPU and in training mode",
         )
     return model
+
+
+@contextmanager
+def blames(name: str, doing: str) -> Iterator[None]:
+    """Raises UserError, with the lines that led there, for whatever the user's code raises inside.
+
+    Leaving the program counts too: a model does not end a run as if it were done.
+    """
+    try:
+        yield
+    except FilmgateError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise UserError(
+            f"model factory {name}: {doing} raised {type(error).__name__}: {error}"
+            f" ({'; '.join(_user_lines(error))})",
+            hint="mend the model there; when memory ran out, lower batch_size in [train] or the"
+            " size of [clip]",
+        ) from error
+
+
+def _user_lines(error: BaseException) -> list[str]:
+    """The last lines of the user's own code, the deepest last, as ``file:line in function``."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [
+        frame
+        for frame in frames
+        if not any(Path(frame.filename).is_relative_to(folder) for folder in _NOT_THE_USERS)
+        and not frame.filename.startswith("<frozen")
+    ]
+    return [f"{frame.filename}:{frame.lineno} in {frame.name}" for frame in own or frames][-3:]
 
 
 def check_logits(logits: object, name: str, shape_BK: tuple[int, int]) -> torch.Tensor:
