@@ -131,10 +131,11 @@ def _peek_hevc(data: Buffer, length_bytes: int) -> Peek:
 
 def hevc_may_hide_pictures(extradata: bytes) -> bool:
     """Whether a picture parameter set of an hvcC record allows pictures that are not shown."""
-    return any(unit[2:3] and _pps_output_flag(unit) for unit in _hvcc_units(extradata, 34))
+    return any(unit[2:3] and _pps_output_flag(unit) for unit in hvcc_units(extradata, 34))
 
 
-def _hvcc_units(extradata: bytes, wanted_kind: int) -> Iterator[bytes]:
+def hvcc_units(extradata: bytes, wanted_kind: int) -> Iterator[bytes]:
+    """The NAL units of a kind in an hvcC record."""
     if extradata[:1] != b"\1" or len(extradata) < 23:
         return
     at = 23

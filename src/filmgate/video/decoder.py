@@ -8,7 +8,9 @@ known as stale.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import av
@@ -17,6 +19,7 @@ from av.video.stream import VideoStream
 
 from filmgate.errors import UndecodableFrame
 from filmgate.video.source import PacketSource
+from filmgate.video.spare import Look, spare_look
 from filmgate.video.table import FIRST_PACKET, FrameTable
 
 
@@ -30,13 +33,19 @@ class Decoded:
 
 
 class Decoder:
-    """Decodes from an entry point on; ``damaged`` are the places where something went wrong."""
+    """Decodes from an entry point on; what happened since then is told by its attributes."""
 
     def __init__(self, path: Path, table: FrameTable) -> None:
         self.source = PacketSource(path, table)
         self.entry = 0
         self.ended = False
+        """No frame comes out any more."""
         self.damaged: list[int] = []
+        """Places where something went wrong."""
+        self.left_out: set[int] = set()
+        """Places whose packets were not decoded, because nobody needs their frames."""
+        self.num_fed = 0
+        """Packets decoded."""
         self._serial = 0
         self._serial_less_place = 0
         self._first_serial = 0
@@ -57,32 +66,62 @@ class Decoder:
         return True
 
     def _begin(self, entry: int) -> None:
-        self.entry, self.ended, self.damaged = entry, False, []
+        self.entry, self.ended, self.num_fed = entry, False, 0
+        self.damaged, self.left_out = [], set()
+        self.source.video.stream.codec_context.flush_buffers()
         self._first_serial = self._serial
         self._serial_less_place = self._serial - self.source.place
 
-    def step(self) -> list[Decoded]:
+    def step(self, wanted: Container[int] | None = None) -> list[Decoded]:
         """Feed one packet, or drain at the end; what comes out, in output order.
 
+        With ``wanted`` places a packet of another place is left out where nothing refers to it.
         Raises UndecodableFrame when the packet is not the one that the table has at its place.
         """
         place, read_faults = self.source.place, self.source.read_faults
         packet = self.source.next()
         if self.source.read_faults != read_faults:
             self._note_damage(place)
-        context = self.source.video.stream.codec_context
         if packet is None:
-            self.ended = True
-        else:
-            self._check_time(packet, place)
-            packet.pts = self._serial
-            self._serial += 1
+            return self.drain()
+        self._check_time(packet, place)
+        packet.pts = self._serial
+        self._serial += 1
+        if wanted is not None and place not in wanted and self._is_spare(packet, place):
+            self.left_out.add(place)
+            return []
+        self.num_fed += 1
+        return self._decode(packet, place)
+
+    def drain(self) -> list[Decoded]:
+        """All frames that are still in the decoder, which then has to be started again."""
+        self.ended = True
+        return self._decode(None, self.source.place)
+
+    def _decode(self, packet: Packet[VideoStream] | None, place: int) -> list[Decoded]:
         try:
-            frames = context.decode(packet)
+            frames = self.source.video.stream.codec_context.decode(packet)
         except av.FFmpegError:
             self._note_damage(place)
-            frames = []
+            return []
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
+
+    @cached_property
+    def _look(self) -> Look | None:
+        context = self.source.video.stream.codec_context
+        return spare_look(context.codec.canonical_name, context.extradata or b"")
+
+    def _is_spare(self, packet: Packet[VideoStream], place: int) -> bool:
+        if self._look is None or packet.is_corrupt:
+            return False
+        return self.holds_one_frame(place) and self._look(memoryview(packet))
+
+    def holds_one_frame(self, place: int) -> bool:
+        """Whether a packet surely holds a whole frame: a second field would have no frame."""
+        frame_of_packet = self.source.table.frame_of_packet
+        if place + 1 >= len(frame_of_packet):
+            return False
+        return bool(frame_of_packet[place] >= 0 and frame_of_packet[place + 1] >= 0)
 
     def _check_time(self, packet: Packet[VideoStream], place: int) -> None:
         table = self.source.table

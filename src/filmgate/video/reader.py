@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from filmgate.errors import UndecodableFrame
 from filmgate.video.decoder import Decoded, Decoder
+from filmgate.video.plan import Run, runs_of
 from filmgate.video.table import FIRST_PACKET, FrameTable
 
 REORDER_FRAMES = 16
 """The most frames that codecs hold back; a frame that is this late does not come."""
 WORTH_A_SEEK_PACKETS = 4
 """Packets that are decoded rather than jumped over."""
+WORTH_A_DRAIN_PACKETS = 16
+"""Packets that are sooner decoded once more than frames are waited for that come out late."""
 
 
 class VideoReader:
@@ -39,6 +42,8 @@ class VideoReader:
         self._wanted = 0
         self._num_in_run = 0
         self._first_right = 0
+        self._leaves_out = table.access == "seek"
+        self._goes_on = False
 
     def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
         return VideoReader, (self.path, self.table)
@@ -70,29 +75,51 @@ class VideoReader:
         if wanted and not 0 <= wanted[0] <= wanted[-1] < self.table.num_frames:
             outside = wanted[0] if wanted[0] < 0 else wanted[-1]
             raise IndexError(f"{self.path}: frame {outside} of {self.table.num_frames}")
-        return ((index, self._frame(index)) for index in wanted)
+        runs = runs_of(self.table, wanted)
+        return ((index, self._frame(index, run)) for run in runs for index in run.frames)
 
-    def _frame(self, index: int) -> av.VideoFrame:
+    def _frame(self, index: int, run: Run) -> av.VideoFrame:
         self._wanted = index
         try:
-            decoder = self._decoder_for(index)
-            while not decoder.ended and not self._is_settled(index):
-                self._step(decoder)
+            decoded, fault = self._decode_to(index, run)
+            if fault is not None and self._decoder is not None and self._decoder.left_out:
+                decoded, fault = self._decode_everything_to(index, run)
         except UndecodableFrame:
             self.close()
             raise
-        for passed in [other for other in self._pending if other < index]:
-            del self._pending[passed]
-        decoded = self._pending.pop(index, None)
-        fault = self._fault(index, decoded, decoder)
         if fault is not None or decoded is None:
             raise UndecodableFrame(self.path, fault or "")
         decoded.frame.pts = int(self.table.pts[index])
         decoded.frame.time_base = self.table.time_base
         return decoded.frame
 
-    def _step(self, decoder: Decoder) -> None:
-        for decoded in decoder.step():
+    def _decode_to(self, index: int, run: Run) -> tuple[Decoded | None, str | None]:
+        """The frame, and why it cannot be given."""
+        decoder = self._decoder_for(index)
+        while not decoder.ended and not self._is_settled(index, decoder):
+            self._step(decoder, run)
+        for passed in [other for other in self._pending if other < index]:
+            del self._pending[passed]
+        decoded = self._pending.pop(index, None)
+        return decoded, self._fault(index, decoded, decoder)
+
+    def _decode_everything_to(self, index: int, run: Run) -> tuple[Decoded | None, str | None]:
+        """The same without leaving anything out, in case that was why the frame did not come."""
+        assert self._decoder is not None
+        self._leaves_out, self._decoder.ended = False, True
+        self._pending.clear()
+        decoded, fault = self._decode_to(index, run)
+        self._leaves_out = fault is not None
+        return decoded, fault
+
+    def _step(self, decoder: Decoder, run: Run) -> None:
+        if self._is_behind(decoder, run):
+            frames = decoder.drain()
+        else:
+            # Frames behind the last one wanted are kept: who reads on will want them.
+            is_passed_by = self._leaves_out and decoder.source.place < run.last_place
+            frames = decoder.step(run.places if is_passed_by else None)
+        for decoded in frames:
             index = self._index_of(decoded.place)
             self.num_decoded += 1
             self._num_in_run += 1
@@ -102,7 +129,15 @@ class VideoReader:
             if index >= self._wanted:  # a run-up of a hundred frames is a hundred frames of memory
                 self._pending[index] = decoded
 
-    def _is_settled(self, index: int) -> bool:
+    def _is_behind(self, decoder: Decoder, run: Run) -> bool:
+        """Whether all that is wanted is in the decoder, and asking for it beats decoding on."""
+        if self.table.access == "sequential" or decoder.source.place <= run.last_place:
+            return False
+        if not decoder.holds_one_frame(run.last_place):
+            return False
+        return not run.is_last or decoder.num_fed <= WORTH_A_DRAIN_PACKETS and not self._goes_on
+
+    def _is_settled(self, index: int, decoder: Decoder) -> bool:
         """Whether the frame is out, with all that it may refer to, or will not come any more.
 
         A frame that was decoded before it and is shown after it may be damaged, and only says so
@@ -110,7 +145,19 @@ class VideoReader:
         """
         if index not in self._pending:
             return self._newest > index + REORDER_FRAMES
-        return self._newest >= int(self._last_reference[index])
+        last = int(self._last_reference[index])
+        if last > self._newest and decoder.left_out:
+            last = self._last_decoded_reference(index, last, decoder)
+        return self._newest >= last
+
+    def _last_decoded_reference(self, index: int, last: int, decoder: Decoder) -> int:
+        packet = self.table.packet
+        later = [
+            other
+            for other in range(index + 1, last + 1)
+            if packet[other] < packet[index] and packet[other] not in decoder.left_out
+        ]
+        return max(later, default=index)
 
     @cached_property
     def _last_reference(self) -> NDArray[np.int64]:
@@ -136,17 +183,25 @@ class VideoReader:
             self._decoder = Decoder(self.path, self.table)
         elif index in self._pending or self._can_go_on(self._decoder, index):
             return self._decoder
-        self._pending, self._newest, self._num_in_run = {}, -1, 0
         entry = int(self.table.entry_of_frame[index])
+        self._goes_on = self._is_drained_too_early(self._decoder, entry, index)
+        self._pending, self._newest, self._num_in_run = {}, -1, 0
         self._first_right = self._first_right_from(entry)
         self._decoder.start(entry)
         return self._decoder
+
+    def _is_drained_too_early(self, decoder: Decoder, entry: int, index: int) -> bool:
+        """Whether it stood where it could have gone on."""
+        is_ahead = decoder.num_fed > 0 and int(self.table.packet[index]) >= decoder.source.place
+        return decoder.ended and entry == decoder.entry and is_ahead
 
     def _first_right_from(self, entry: int) -> int:
         return 0 if entry == FIRST_PACKET else int(self.table.entries.first_frame[entry])
 
     def _can_go_on(self, decoder: Decoder, index: int) -> bool:
         if index <= self._newest or index < self._first_right or decoder.ended:
+            return False
+        if self.table.packet[index] in decoder.left_out:
             return False
         entry = int(self.table.entry_of_frame[index])
         if entry == FIRST_PACKET:

@@ -21,6 +21,8 @@ from filmgate.video.container import OpenVideo, open_video
 from filmgate.video.packets import packets_of
 from filmgate.video.table import FIRST_PACKET, FrameTable
 
+WORTH_READING_ON_PACKETS = 48
+"""Packets that are rather read and dropped than jumped over."""
 SLACK_PACKETS = 64
 """Packets that may come before the wanted one beyond what the table counts (partial ones)."""
 
@@ -67,12 +69,30 @@ class PacketSource:
 
         Raises UndecodableFrame when the file is no longer the one that was indexed.
         """
+        if self._read_on_to(entry):
+            return
         back = 0
         while entry - back >= 0:
             if self.seek_to(entry, by_way_of=entry - back):
                 return
             back = 2 * back + 1
         self._from_start(entry)
+
+    def _read_on_to(self, entry: int) -> bool:
+        """Drop packets up to an entry point that lies a little ahead; False when none does."""
+        if self._video is None or entry == FIRST_PACKET:
+            return False
+        ahead = int(self.table.entries.packet[entry]) - self.place
+        if not 0 <= ahead <= WORTH_READING_ON_PACKETS:
+            return False
+        for _ in range(ahead):
+            self.next()
+        packet = self.next()
+        if packet is None or entry not in self._matches(packet):
+            return False
+        self._video.stream.codec_context.flush_buffers()
+        self._hold(packet, self.place - 1)
+        return True
 
     def seek_to(self, entry: int, *, by_way_of: int | None = None) -> bool:
         """Seek, to an earlier entry point if told so, and read on to ``entry``.
