@@ -135,7 +135,7 @@ class VideoReader:
             return False
         if not decoder.holds_one_frame(run.last_place):
             return False
-        return not run.is_last or decoder.num_fed <= WORTH_A_DRAIN_PACKETS and not self._goes_on
+        return not run.is_last or (not self._goes_on and decoder.num_fed <= WORTH_A_DRAIN_PACKETS)
 
     def _is_settled(self, index: int, decoder: Decoder) -> bool:
         """Whether the frame is out, with all that it may refer to, or will not come any more.
