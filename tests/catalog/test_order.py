@@ -118,6 +118,27 @@ def test_every_epoch_shows_each_video_exactly_clips_per_video_times(job, lengths
     assert {order.sample(n).epoch for n in (start, start + order.epoch_size - 1)} == {epoch}
 
 
+@given(JOBS, LENGTHS, st.integers(0, 50), st.data())
+def test_the_samples_of_a_video_are_found_without_a_search(job, lengths, epoch, data):
+    order = order_of(job, lengths)
+    video = data.draw(st.integers(0, len(lengths) - 1))
+    numbers = range(epoch * order.epoch_size, (epoch + 1) * order.epoch_size)
+    wanted = [n for n in numbers if order.video_of(n) == video]
+    assert order.places_of(video, epoch) == wanted
+    if wanted:
+        later = wanted[1:] + order.places_of(video, epoch + 1)
+        assert list(order.later_of(wanted[0], 2)) == later
+
+
+@given(JOBS, LENGTHS)
+def test_the_held_out_clips_of_a_video_follow_each_other(job, lengths):
+    order = order_of(job, lengths, "holdout")
+    for n in range(order.num_samples):
+        video = order.video_of(n)
+        rest = [m for m in range(n + 1, order.num_samples) if order.video_of(m) == video]
+        assert list(order.later_of(n, 1)) == rest
+
+
 @given(JOBS, LENGTHS, st.data())
 def test_a_sample_does_not_depend_on_which_samples_were_asked_before(job, lengths, data):
     numbers = data.draw(st.lists(st.integers(0, 10**12), min_size=1, max_size=8))
@@ -303,6 +324,7 @@ def test_a_shuffle_of_any_size_gives_every_place_another_item(size, data):
     shuffle = Permutation(size=size, key=b"key")
     places = data.draw(st.sets(st.integers(0, size - 1), max_size=50))
     items = {shuffle(place) for place in places}
+    assert {shuffle.place_of(shuffle(place)) for place in places} == places
     assert len(items) == len(places)
     assert all(0 <= item < size for item in items)
 

@@ -53,3 +53,21 @@ def test_a_resume_with_another_world_size_takes_the_rest(first, ranks, other_ran
     stopped_at = first + len(before)
     after = sorted(n for line in lines(stopped_at, None, 3, other_ranks, 2) for n in line)
     assert before + after == list(range(first, stopped_at + 6 * other_ranks))
+
+
+@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.integers(0, 200))
+def test_every_sample_is_found_in_the_line_of_one_rank(first, per_rank, ranks, ahead):
+    found = []
+    for rank in range(ranks):
+        division = Division(
+            first=first,
+            num_samples=None,
+            batch_size=per_rank * ranks,
+            rank=rank,
+            world_size=ranks,
+        )
+        position = division.position_of(first + ahead)
+        if position is not None:
+            found.append(division.number(position))
+        assert division.position_of(first - 1) is None
+    assert found == [first + ahead]

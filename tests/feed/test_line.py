@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
 from filmgate.errors import DeadlineError
+from filmgate.feed.ahead import Ahead
 from filmgate.feed.clip_maker import failure, order_over, sample_of
 from filmgate.feed.division import Division
 from filmgate.feed.line import Line, Place
-from filmgate.feed.messages import ClipDone, ClipFailed, Effort, FailureKind, Task
+from filmgate.feed.messages import ClipDone, ClipFailed, Effort, FailureKind, Task, Visit
 from filmgate.feed.policy import MAX_SUBSTITUTES, Policy
 from filmgate.feed.stats import Tally
 from filmgate.spec import Job
@@ -23,18 +24,22 @@ from tests.feed.conftest import job_of
 class Bench:
     """A line whose tasks the test settles as it likes."""
 
-    def __init__(self, catalog: Catalog, job: Job, num_slots: int = 8) -> None:
+    def __init__(
+        self, catalog: Catalog, job: Job, num_slots: int = 8, num_cache_slots: int = 0
+    ) -> None:
         self.order: Order = order_over(job, catalog, "train", catalog.frame_table)
         self.policy = Policy(job.data, self.order, catalog)
         division = Division(first=0, num_samples=None, batch_size=4, rank=0, world_size=1)
-        self.line = Line(division, self.policy, Tally(), num_slots, lambda: None)
+        slots = range(num_slots, num_slots + num_cache_slots)
+        ahead = Ahead(self.order, division, num_epochs=job.data.lookahead, slots=slots)
+        self.line = Line(division, self.policy, ahead, Tally(), num_slots, lambda: None)
         self.line.begin()
 
     def tasks(self) -> list[Task]:
         """All that wait to be started."""
         found = []
-        while (task := self.line.next_task()) is not None:
-            found.append(task)
+        while (visit := self.line.next_visit()) is not None:
+            found += visit.tasks
         return found
 
     def done(self, task: Task) -> None:
@@ -89,10 +94,10 @@ def test_a_slot_is_given_out_again_only_after_its_clip_was_delivered(bench):
 
 def test_a_clip_that_takes_two_workers_with_it_has_failed(bench):
     first, *rest = bench.tasks()
-    bench.line.give_back(first, ("crash", "its worker died (SIGSEGV)"))
+    bench.line.give_back(Visit(tasks=(first,)), ("crash", "its worker died (SIGSEGV)"))
     (again,) = bench.tasks()
     assert again == first
-    bench.line.give_back(again, ("crash", "its worker died (SIGSEGV)"))
+    bench.line.give_back(Visit(tasks=(again,)), ("crash", "its worker died (SIGSEGV)"))
     (substitute,) = [task for task in bench.tasks() if task.position == first.position]
     assert substitute.attempt == 1
     assert bench.video(substitute) != bench.video(first)
@@ -106,16 +111,16 @@ def test_a_clip_that_takes_two_workers_with_it_has_failed(bench):
 def test_a_task_that_only_waited_behind_a_crash_is_not_blamed(bench):
     first, *_ = bench.tasks()
     for _ in range(10):
-        bench.line.give_back(first, None)
+        bench.line.give_back(Visit(tasks=(first,)), None)
         assert bench.tasks() == [first]
 
 
 def test_given_back_tasks_come_before_all_others(bench):
-    first = bench.line.next_task()
-    second = bench.line.next_task()
-    for task in (second, first):
-        bench.line.give_back(task, None)
-    assert bench.tasks()[:2] == [first, second]
+    first = bench.line.next_visit()
+    second = bench.line.next_visit()
+    for visit in (second, first):
+        bench.line.give_back(visit, None)
+    assert bench.tasks()[:2] == [*first.tasks, *second.tasks]
 
 
 @given(st.permutations(range(24)), st.data())

@@ -8,7 +8,7 @@ Workers and ranks only divide these lists, so their number never changes a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -139,6 +139,28 @@ class Order:
         chance, *_ = draw(self._key("substitute"), number, attempt)
         return (own + 1 + below(chance, self.num_videos - 1)) % self.num_videos
 
+    def places_of(self, video: int, epoch: int) -> list[int]:
+        """The numbers of all training samples of a video in one epoch, ascending."""
+        assert self.facts.split == "train"
+        shuffle, start = self._shuffle(epoch), epoch * self.epoch_size
+        items = range(video, self.epoch_size, self.num_videos)
+        return sorted(start + shuffle.place_of(item) for item in items)
+
+    def later_of(self, number: int, num_epochs: int) -> Iterator[int]:
+        """The samples after ``number`` that show the same video, ascending.
+
+        Of the training stream those of ``num_epochs`` epochs, its own among them; of the held-out
+        list all that are left.
+        """
+        video = self.video_of(number)
+        if self.facts.split == "holdout":
+            num_clips = self.facts.eval_clips_per_video
+            yield from range(number + 1, (number // num_clips + 1) * num_clips)
+            return
+        first = number // self.epoch_size
+        for epoch in range(first, first + num_epochs):
+            yield from (place for place in self.places_of(video, epoch) if place > number)
+
     def sample(self, number: int) -> Sample:
         """Sample ``number``, counted from 0.
 
@@ -214,7 +236,7 @@ class Order:
     def _shuffle(self, epoch: int) -> Permutation:
         """The permutation of an epoch; the last few are kept."""
         if epoch not in self._shuffles:
-            if len(self._shuffles) >= 8:
+            if len(self._shuffles) >= 64:
                 self._shuffles.clear()
             key = self._key("epoch") + epoch.to_bytes(8, "little")
             self._shuffles[epoch] = Permutation(size=self.epoch_size, key=key)

@@ -51,6 +51,15 @@ class Permutation:
             cell = self._step(cell)
         return cell
 
+    def place_of(self, item: int) -> int:
+        """Where ``item`` lies: the inverse. Raises IndexError outside ``range(size)``."""
+        if not 0 <= item < self.size:
+            raise IndexError(f"item {item} is outside 0..{self.size - 1}")
+        cell = self._step_back(item)
+        while cell >= self.size:
+            cell = self._step_back(cell)
+        return cell
+
     def _step(self, cell: int) -> int:
         rows, columns = self._grid
         row, column = divmod(cell, columns)
@@ -59,6 +68,16 @@ class Permutation:
                 row = (row + _mix(column ^ key)) % rows
             else:
                 column = (column + _mix(row ^ key)) % columns
+        return row * columns + column
+
+    def _step_back(self, cell: int) -> int:
+        rows, columns = self._grid
+        row, column = divmod(cell, columns)
+        for number, key in reversed(list(enumerate(self._round_keys))):
+            if number % 2 == 0:
+                row = (row - _mix(column ^ key)) % rows
+            else:
+                column = (column - _mix(row ^ key)) % columns
         return row * columns + column
 
 

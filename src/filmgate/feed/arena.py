@@ -1,103 +1,144 @@
-"""Shared memory that workers write clips into: slots of equal size, and nothing to clean up.
+"""The memory that clips are made in: a ring of slots for those in flight, and the cache's.
 
-The memory has no name: it is an anonymous file (memfd) that goes away with the last process that
-holds it, however that ends. It does not lie in /dev/shm, so the size of that does not matter.
-
-T C H W of one clip.
+Slots have equal size and hold one finished clip each. Those of the ring come first, those of the
+cache are numbered on from them. T C H W of one clip.
 """
 
 from __future__ import annotations
 
 import math
-import mmap
-import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import psutil
 from numpy.typing import NDArray
 
-from filmgate.errors import UserError
-from filmgate.units import format_bytes
-from filmgate.work.cores import CGROUP_ROOT
+from filmgate.feed.mapping import (
+    Memory,
+    file_memory,
+    open_memory,
+    private_memory,
+    refuse_too_large,
+    shared_memory,
+)
 
 ClipShape = tuple[int, int, int, int]
 
 _ALIGNMENT_BYTES = 64
-_CGROUP_FILES = (
-    ("memory.max", "memory.current", "memory.stat"),
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat"),
-)
+_RING_HINT = "lower prefetch_batches in [limits], batch_size in [train], or the size of [clip]"
+_CACHE_HINT = "lower cache in [limits], or put it on a local disk with cache_folder"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaPlan:
+    """How many clips of which shape an arena holds, and where."""
+
+    clip_shape: ClipShape
+    num_slots: int
+    """Clips in flight."""
+    num_cache_slots: int = 0
+    """Clips that are kept until later epochs ask for them."""
+    cache_folder: Path | None = None
+    """Where the cache is a file; None keeps it in RAM."""
+
+    @property
+    def ring_bytes(self) -> int:
+        """Size of the ring."""
+        return self.num_slots * slot_bytes(self.clip_shape)
+
+    @property
+    def cache_bytes(self) -> int:
+        """Size of the cache."""
+        return self.num_cache_slots * slot_bytes(self.clip_shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaHandle:
+    """What a worker that inherits the descriptors has to know."""
+
+    plan: ArenaPlan
+    ring: int
+    cache: int | None
 
 
 class Arena:
-    """Slots that each hold one clip; ``create_arena`` makes it, a worker maps its descriptor."""
+    """Slots by number; made by ``create_arena``, ``private_arena`` or ``open_arena``."""
 
-    def __init__(self, descriptor: int, num_slots: int, clip_shape: ClipShape) -> None:
-        self.num_slots = num_slots
-        self.clip_shape = clip_shape
-        self.descriptor = descriptor
-        self._memory = mmap.mmap(descriptor, num_slots * slot_bytes(clip_shape))
+    def __init__(self, plan: ArenaPlan, ring: Memory, cache: Memory | None) -> None:
+        self.plan = plan
+        self._ring = ring
+        self._cache = cache
+
+    @property
+    def handle(self) -> ArenaHandle:
+        """For ``open_arena`` in another process."""
+        assert self._ring.descriptor is not None
+        cache = self._cache.descriptor if self._cache is not None else None
+        return ArenaHandle(plan=self.plan, ring=self._ring.descriptor, cache=cache)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """What another process has to inherit."""
+        handle = self.handle
+        return (handle.ring,) if handle.cache is None else (handle.ring, handle.cache)
 
     def clip(self, slot: int) -> NDArray[np.uint8]:
         """(T, C, H, W) the slot itself, not a copy."""
-        assert 0 <= slot < self.num_slots
-        start = slot * slot_bytes(self.clip_shape)
-        return np.ndarray(self.clip_shape, np.uint8, buffer=self._memory, offset=start)
+        place = slot - self.plan.num_slots
+        assert slot >= 0 and place < self.plan.num_cache_slots
+        memory = self._ring if place < 0 or self._cache is None else self._cache
+        start = (slot if place < 0 else place) * slot_bytes(self.plan.clip_shape)
+        return np.ndarray(self.plan.clip_shape, np.uint8, buffer=memory.view, offset=start)
 
     def close(self) -> None:
         """Give this process's hold on the memory back, once no view of a slot is left."""
-        os.close(self.descriptor)
+        self._ring.close()
+        if self._cache is not None:
+            self._cache.close()
 
 
-def create_arena(num_slots: int, clip_shape: ClipShape) -> Arena:
-    """A new arena. Raises UserError, with the size it needs, when memory is too small for it."""
-    need_bytes = num_slots * slot_bytes(clip_shape)
-    refuse_too_large(need_bytes, num_slots, available_bytes())
-    descriptor = os.memfd_create("filmgate-feed", os.MFD_CLOEXEC)
-    os.ftruncate(descriptor, need_bytes)
-    return Arena(descriptor, num_slots, clip_shape)
+def create_arena(plan: ArenaPlan) -> Arena:
+    """A new arena for workers to map.
+
+    Raises UserError, with the size it needs, when memory or disk is too small for it.
+    """
+    _refuse_too_large(plan)
+    return Arena(plan, shared_memory(plan.ring_bytes), _cache(plan))
 
 
-def refuse_too_large(need_bytes: int, num_slots: int, have_bytes: int) -> None:
-    """Raise UserError when the arena does not fit into what is available."""
-    if need_bytes > have_bytes:
-        raise UserError(
-            f"the feed needs {format_bytes(need_bytes)} of memory for {num_slots} clips in flight, "
-            f"{format_bytes(have_bytes)} are available",
-            hint="lower prefetch_batches in [limits], batch_size in [train], or the size of [clip]",
-        )
+def private_arena(plan: ArenaPlan) -> Arena:
+    """A new arena for this process alone. Raises UserError as ``create_arena``."""
+    _refuse_too_large(plan)
+    cache = None
+    if plan.cache_bytes:
+        in_file = plan.cache_folder is not None
+        cache = _cache(plan) if in_file else private_memory(plan.cache_bytes)
+    return Arena(plan, private_memory(plan.ring_bytes), cache)
+
+
+def open_arena(handle: ArenaHandle) -> Arena:
+    """The arena of another process."""
+    plan = handle.plan
+    cache = None if handle.cache is None else open_memory(handle.cache, plan.cache_bytes)
+    return Arena(plan, open_memory(handle.ring, plan.ring_bytes), cache)
+
+
+def _cache(plan: ArenaPlan) -> Memory | None:
+    if not plan.cache_bytes:
+        return None
+    if plan.cache_folder is not None:
+        return file_memory(plan.cache_bytes, plan.cache_folder)
+    return shared_memory(plan.cache_bytes)
+
+
+def _refuse_too_large(plan: ArenaPlan) -> None:
+    refuse_too_large(plan.ring_bytes, f"{plan.num_slots} clips in flight", _RING_HINT)
+    if plan.cache_folder is None and plan.cache_bytes:
+        what = f"{plan.num_slots} clips in flight and {plan.num_cache_slots} in the cache"
+        refuse_too_large(plan.ring_bytes + plan.cache_bytes, what, _CACHE_HINT)
 
 
 def slot_bytes(clip_shape: ClipShape) -> int:
     """Bytes from one slot to the next."""
     clip_bytes: int = math.prod(clip_shape)
     return -(-clip_bytes // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
-
-
-def available_bytes() -> int:
-    """Memory that this process may still take: of the machine and of its container."""
-    rooms: list[int] = [psutil.virtual_memory().available]
-    for names in _CGROUP_FILES:
-        room = _room_in_cgroup(*names)
-        if room is not None:
-            rooms.append(room)
-    return min(rooms)
-
-
-def _room_in_cgroup(limit_name: str, usage_name: str, stat_name: str) -> int | None:
-    """What is left of a memory limit, counting cached file pages as free; None without a limit."""
-    limit, usage = _read_number(CGROUP_ROOT / limit_name), _read_number(CGROUP_ROOT / usage_name)
-    if limit is None or usage is None:
-        return None
-    lines = (CGROUP_ROOT / stat_name).read_text().splitlines()
-    counts = dict(line.split() for line in lines)
-    return limit - usage + int(counts["inactive_file"]) + int(counts["active_file"])
-
-
-def _read_number(path: Path) -> int | None:
-    try:
-        text = path.read_text().strip()
-    except OSError:
-        return None
-    return int(text) if text.isdigit() else None

@@ -1,4 +1,4 @@
-"""Makes clips: a task in, pixels in its slot, a report out. The same in a worker and without one.
+"""Makes clips: a visit in, pixels in the slots, reports out. The same in a worker and without one.
 
 T C H W of one clip.
 """
@@ -6,6 +6,7 @@ T C H W of one clip.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import av
@@ -16,12 +17,30 @@ from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.order import Order, Sample, make_order
 from filmgate.errors import UnreadableVideo, VideoError
-from filmgate.feed.messages import ClipDone, ClipFailed, Effort, FailureKind, Task
+from filmgate.feed.messages import (
+    ClipDone,
+    ClipFailed,
+    Effort,
+    FailureKind,
+    Made,
+    Task,
+    Visit,
+)
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
 from filmgate.feed.picture import Painter, UnsupportedColour, Window
 from filmgate.feed.watch import Watch
 from filmgate.spec import Job
 from filmgate.video import FrameTable
+
+ClipOfSlot = Callable[[int], NDArray[np.uint8]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Canvas:
+    """A clip in the making."""
+
+    sample: Sample
+    out_TCHW: NDArray[np.uint8]
 
 
 class ClipMaker:
@@ -34,36 +53,66 @@ class ClipMaker:
         self._painter = Painter()
 
     def make(
-        self, task: Task, out_TCHW: NDArray[np.uint8], *, deadline_seconds: float | None = None
-    ) -> ClipDone | ClipFailed:
-        """Write the clip into ``out_TCHW``, or say why that cannot be done.
+        self, visit: Visit, clip_of_slot: ClipOfSlot, *, clip_deadline_seconds: float | None = None
+    ) -> tuple[Made, ...]:
+        """Write each clip of a visit into its slot, or say why that cannot be done.
 
         A deadline given here is looked at between frames; a single frame can go past it.
         Raises UserError when a clip is too short and the job says ``raise``.
         """
+        if visit.is_shared:
+            together = self._make(visit.tasks, clip_of_slot, clip_deadline_seconds)
+            if all(isinstance(made, ClipDone) for made in together):
+                return together
+        # One by one, so that each clip gets the verdict that it would have got by itself.
+        return tuple(
+            made
+            for task in visit.tasks
+            for made in self._make((task,), clip_of_slot, clip_deadline_seconds)
+        )
+
+    def _make(
+        self,
+        tasks: tuple[Task, ...],
+        clip_of_slot: ClipOfSlot,
+        clip_deadline_seconds: float | None,
+    ) -> tuple[Made, ...]:
+        """All of the clips, or all of them failed; the first report carries the effort."""
         watch = Watch()
-        sample = sample_of(self._order, task)
-        video = self._videos.get(sample.video)
+        clips = [
+            Canvas(sample=sample_of(self._order, task), out_TCHW=clip_of_slot(task.slot))
+            for task in tasks
+        ]
+        row = clips[0].sample.video
+        video = self._videos.get(row)
         decoded_before = video.reader.num_decoded
         watch.lap("look-up")
-        fault = self._try(sample, video, out_TCHW, watch, deadline_seconds)
+        deadline_seconds = clip_deadline_seconds and clip_deadline_seconds * len(tasks)
+        fault = self._try(clips, video, watch, deadline_seconds)
         effort = watch.effort(video.reader.num_decoded - decoded_before)
-        if fault is None:
-            return _done(task, sample, video, effort)
-        self._videos.drop(sample.video)
-        return failure(task, sample, video.facts.video_id, video.facts.path, fault, effort)
+        efforts = [effort, *[Effort()] * (len(tasks) - 1)]
+        facts = video.facts
+        if fault is not None:
+            self._videos.drop(row)
+            return tuple(
+                failure(task, clip.sample, facts.video_id, facts.path, fault, effort)
+                for task, clip, effort in zip(tasks, clips, efforts, strict=True)
+            )
+        return tuple(
+            _done(task, clip.sample, video, effort)
+            for task, clip, effort in zip(tasks, clips, efforts, strict=True)
+        )
 
     def _try(
         self,
-        sample: Sample,
+        clips: list[Canvas],
         video: OpenVideo,
-        out_TCHW: NDArray[np.uint8],
         watch: Watch,
         deadline_seconds: float | None,
     ) -> tuple[FailureKind, str] | None:
-        """Paint the clip; None when all of it came out, otherwise what went wrong."""
+        """Paint the clips; None when all of them came out, otherwise what went wrong."""
         try:
-            for _ in self._paint(sample, video, out_TCHW, watch):
+            for _ in self._paint(clips, video, watch):
                 if deadline_seconds is not None and watch.seconds > deadline_seconds:
                     return "deadline", f"took longer than {deadline_seconds:g} s"
         except UnreadableVideo as error:
@@ -78,24 +127,33 @@ class ClipMaker:
             watch.lap("decode")
         return None
 
-    def _paint(
-        self, sample: Sample, video: OpenVideo, out_TCHW: NDArray[np.uint8], watch: Watch
-    ) -> Iterator[None]:
-        """Decode and convert frame by frame; a frame shown twice is converted once."""
-        window = Window(
-            size=(self._job.clip.height, self._job.clip.width),
-            top_share=sample.crop_top_share,
-            left_share=sample.crop_left_share,
-            flip=sample.flip,
-        )
-        for index, frame in video.reader.frames(sample.frame_indices_T.tolist()):
+    def _paint(self, clips: list[Canvas], video: OpenVideo, watch: Watch) -> Iterator[None]:
+        """Decode each frame once and convert it for every clip that shows it."""
+        wanted = sorted({index for clip in clips for index in clip.sample.frame_indices_T.tolist()})
+        for index, frame in video.reader.frames(wanted):
             watch.lap("decode")
-            first, *others = np.flatnonzero(sample.frame_indices_T == index).tolist()
-            self._painter.paint(frame, video.orientation, window, out_TCHW[first])
-            for other in others:
-                out_TCHW[other] = out_TCHW[first]
+            for clip in clips:
+                self._paint_frame(index, frame, clip, video)
             watch.lap("convert")
             yield
+
+    def _paint_frame(
+        self, index: int, frame: av.VideoFrame, clip: Canvas, video: OpenVideo
+    ) -> None:
+        """A frame that the clip shows twice is converted once."""
+        places = np.flatnonzero(clip.sample.frame_indices_T == index).tolist()
+        if not places:
+            return
+        first, *others = places
+        window = Window(
+            size=(self._job.clip.height, self._job.clip.width),
+            top_share=clip.sample.crop_top_share,
+            left_share=clip.sample.crop_left_share,
+            flip=clip.sample.flip,
+        )
+        self._painter.paint(frame, video.orientation, window, clip.out_TCHW[first])
+        for other in others:
+            clip.out_TCHW[other] = clip.out_TCHW[first]
 
     def close(self) -> None:
         """Close the decoders."""

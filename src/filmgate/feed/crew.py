@@ -1,6 +1,6 @@
 """The worker processes of a feed: started, given tasks, watched, replaced, ended.
 
-Everything here runs on one thread, the pump's. A worker holds at most two tasks, the one it is at
+Everything here runs on one thread, the pump's. A worker holds at most two visits, the one it is at
 and the next, so that it does not wait for the feed's process between clips. Each has a pipe of its
 own: a worker that is killed at any moment cannot leave a lock held or a queue torn for the others.
 """
@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
 from filmgate.errors import FeedError, UserError
-from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Fault, Ready, Task
+from filmgate.feed.messages import FailureKind, Fault, Made, Ready, Visit
 from filmgate.feed.process import WorkerProcess
 
-TASKS_PER_WORKER = 2
+VISITS_PER_WORKER = 2
 START_DEADLINE_SECONDS = 120.0
 """How long a worker may take from its start until it is ready."""
 MAX_FAILED_STARTS = 3
@@ -31,30 +31,32 @@ DEATH_DEADLINE_SECONDS = 5.0
 
 @dataclass(frozen=True, kw_only=True)
 class Lost:
-    """A task that went down with its worker."""
+    """A visit that went down with its worker."""
 
-    task: Task
+    visit: Visit
     fault: tuple[FailureKind, str] | None
-    """What this very task did; None for one that only waited behind it."""
+    """What this very visit did; None for one that only waited behind it."""
 
 
-Event = ClipDone | ClipFailed | Lost
+Event = Made | Lost
 
 
 @dataclass(kw_only=True, eq=False)
 class _Worker:
     process: WorkerProcess
-    tasks: deque[Task] = field(default_factory=deque)
+    visits: deque[Visit] = field(default_factory=deque)
     is_ready: bool = False
     since: float = field(default_factory=time.monotonic)
-    """When it was started, and once it is ready, when it began the first of its tasks or ran out
+    """When it was started, and once it is ready, when it began the first of its visits or ran out
     of them."""
 
     def due(self, clip_deadline_seconds: float) -> float:
-        """When it has to be ready, or done with its first task; never while it is idle."""
+        """When it has to be ready, or done with its first visit; never while it is idle."""
         if not self.is_ready:
             return self.since + START_DEADLINE_SECONDS
-        return self.since + clip_deadline_seconds if self.tasks else float("inf")
+        if not self.visits:
+            return float("inf")
+        return self.since + clip_deadline_seconds * len(self.visits[0].tasks)
 
 
 class Crew:
@@ -82,7 +84,7 @@ class Crew:
     @property
     def idle_seconds(self) -> float:
         """How long the workers that have no task now have had none, added up."""
-        idle = [worker for worker in list(self._workers) if worker.is_ready and not worker.tasks]
+        idle = [worker for worker in list(self._workers) if worker.is_ready and not worker.visits]
         return sum(time.monotonic() - worker.since for worker in idle)
 
     def fill_up(self) -> None:
@@ -92,18 +94,18 @@ class Crew:
 
     def has_room(self) -> bool:
         """Whether ``give`` can be called."""
-        return any(len(worker.tasks) < TASKS_PER_WORKER for worker in self._workers)
+        return any(len(worker.visits) < VISITS_PER_WORKER for worker in self._workers)
 
-    def give(self, task: Task) -> None:
-        """Hand a task to the worker with the fewest."""
-        worker = min(self._workers, key=lambda worker: len(worker.tasks))
-        if not worker.tasks and worker.is_ready:
+    def give(self, visit: Visit) -> None:
+        """Hand a visit to the worker with the fewest."""
+        worker = min(self._workers, key=lambda worker: len(worker.visits))
+        if not worker.visits and worker.is_ready:
             worker.since = time.monotonic()
-        worker.tasks.append(task)
+        worker.visits.append(visit)
         try:
-            worker.process.connection.send(task)
+            worker.process.connection.send(visit)
         except (BrokenPipeError, ConnectionResetError):
-            return  # it died; its closed pipe says so to the next wait, which gives the task back
+            return  # it died; its closed pipe says so to the next wait, which gives the visit back
 
     def wait(self, wake: Connection, timeout_seconds: float) -> list[Event]:
         """What happened up to the timeout, to the next deadline, or until ``wake`` can be read.
@@ -156,9 +158,8 @@ class Crew:
         if isinstance(reply, Ready):
             worker.is_ready, self._failed_starts = True, 0
             return []
-        assert isinstance(reply, ClipDone | ClipFailed)
-        assert worker.tasks.popleft() == reply.task
-        return [reply]
+        assert worker.visits.popleft().tasks == tuple(made.task for made in reply)
+        return list(reply)
 
     def _bury_dead(self, worker: _Worker) -> list[Event]:
         exit_code = self._bury(worker)
@@ -191,13 +192,13 @@ class Crew:
 
 
 def _losses(worker: _Worker, fault: tuple[FailureKind, str] | None) -> list[Event]:
-    """Last task first, so that putting each back at the front restores their order.
+    """Last visit first, so that putting each back at the front restores their order.
 
-    The first task is the one the worker was at; the others only waited.
+    The first visit is the one the worker was at; the others only waited.
     """
     lost: list[Event] = [
-        Lost(task=task, fault=fault if place == 0 else None)
-        for place, task in enumerate(worker.tasks)
+        Lost(visit=visit, fault=fault if place == 0 else None)
+        for place, visit in enumerate(worker.visits)
     ]
     return lost[::-1]
 

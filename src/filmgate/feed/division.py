@@ -35,6 +35,12 @@ class Division:
         batch, place = divmod(position, self.rank_batch_size)
         return self.first + batch * self.batch_size + self.rank * self.rank_batch_size + place
 
+    def position_of(self, number: int) -> int | None:
+        """The place of a sample in this rank's line; None when it lies in none of its batches."""
+        batch, place = divmod(number - self.first, self.batch_size)
+        rank, place = divmod(place, self.rank_batch_size)
+        return batch * self.rank_batch_size + place if batch >= 0 and rank == self.rank else None
+
     def is_past_end(self, position: int) -> bool:
         """Whether the place belongs to no batch any more; the same on all ranks."""
         if self.num_samples is None:

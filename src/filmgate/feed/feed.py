@@ -15,6 +15,7 @@ from types import TracebackType
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
+from filmgate.feed.ahead import Ahead
 from filmgate.feed.batch import Batch, assemble
 from filmgate.feed.division import Division
 from filmgate.feed.failures import FailureLog
@@ -39,11 +40,14 @@ class Feed:
         targets: Targets,
         division: Division,
         num_workers: int,
+        cache_slots: range,
         open_source: Callable[[], ClipSource],
     ) -> None:
         self.num_workers = num_workers
         """Worker processes; 0 when clips are made on the consumer's thread."""
         self._order = order
+        self._lookahead = job.data.lookahead
+        self._cache_slots = cache_slots
         self._open_source = open_source
         self._targets = targets
         self._division = division
@@ -160,8 +164,16 @@ class Feed:
         assert self._source is not None
         if self._line is None:
             division = replace(self._division, first=self._next_sample)
+            ahead = Ahead(
+                self._order, division, num_epochs=self._lookahead, slots=self._cache_slots
+            )
             self._line = Line(
-                division, self._policy, self._tally, self._source.num_slots, self._source.wake
+                division,
+                self._policy,
+                ahead,
+                self._tally,
+                self._source.num_slots,
+                self._source.wake,
             )
             self._source.begin(self._line)
         return self._source, self._line

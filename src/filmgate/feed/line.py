@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from filmgate.errors import DeadlineError
+from filmgate.feed.ahead import Ahead
 from filmgate.feed.division import Division
-from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Task
+from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Made, Task, Visit
 from filmgate.feed.policy import Policy
 from filmgate.feed.stats import Tally
 
@@ -46,18 +47,21 @@ class Line:
         self,
         division: Division,
         policy: Policy,
+        ahead: Ahead,
         tally: Tally,
         num_slots: int,
         wake: Callable[[], None],
     ) -> None:
         self._division = division
         self._policy = policy
+        self._ahead = ahead
         self._tally = tally
         self._num_slots = num_slots
         self._wake = wake
         self._changed = threading.Condition()
         self._places: deque[Place] = deque()
-        self._todo: deque[Task] = deque()
+        self._todo: OrderedDict[int, Task] = OrderedDict()
+        """Place -> its task."""
         self._next_position = 0
         self._error: BaseException | None = None
         self._num_events = 0
@@ -67,37 +71,47 @@ class Line:
         with self._changed:
             self._open_places()
 
-    def next_task(self) -> Task | None:
-        """The task that is to be started next; None when there is none for now."""
-        with self._changed:
-            return self._todo.popleft() if self._todo else None
+    def next_visit(self) -> Visit | None:
+        """What is to be started next; None when there is nothing for now.
 
-    def settle(self, reply: ClipDone | ClipFailed) -> None:
+        The task at the front, with the clips of the same video that wait as well and, as far as
+        the cache has slots, with those that later epochs ask for.
+        """
+        with self._changed:
+            if not self._todo:
+                return None
+            _, task = self._todo.popitem(last=False)
+            tasks = [task, *self._companions(task)]
+            return Visit(tasks=tuple(tasks))
+
+    def settle(self, reply: Made) -> None:
         """Take the report on a task."""
         with self._changed:
             self._tally.add(reply)
-            place = self._place(reply.task)
-            if isinstance(reply, ClipFailed):
-                self._policy.quarantine(reply)
-                place.failures.append(reply)
-                self._plan(place)
-            else:
-                place.done, place.is_settled = reply, True
+            is_open = reply.task.position < self._next_position
+            if self._ahead.is_promised(reply.task.position):
+                self._ahead.settle(reply, is_open=is_open)
+            if is_open:
+                self._settle_place(self._place(reply.task), reply)
             self._tell()
 
-    def give_back(self, task: Task, fault: tuple[FailureKind, str] | None) -> None:
-        """Take back a task whose worker is gone; ``fault`` is what this task did, if anything."""
+    def give_back(self, visit: Visit, fault: tuple[FailureKind, str] | None) -> None:
+        """Take back a visit whose worker is gone; ``fault`` is what it did, if anything.
+
+        Of several clips none is blamed: each is made again by itself.
+        """
         with self._changed:
-            place = self._place(task)
-            kind, reason = fault or (None, "")
-            if kind == "crash":
-                place.num_crashes += 1
-                reason = f"{reason}, {place.num_crashes} times"
-            if kind is None or (kind == "crash" and place.num_crashes < MAX_CRASHES):
-                self._todo.appendleft(task)
-                self._tell()
-            else:
-                self.settle(self._policy.failure_of(task, kind, reason))
+            if not visit.is_shared:
+                self._give_back_one(visit.tasks[0], fault)
+                return
+            if fault is not None:
+                self._ahead.leave_alone(self._policy.video_of(visit.tasks[0]))
+            for task in reversed(visit.tasks):
+                if self._ahead.is_promised(task.position):
+                    self._ahead.break_promise(task)
+                if task.position < self._next_position:
+                    self._queue_again(self._place(task), task)
+            self._tell()
 
     def fail(self, error: BaseException) -> None:
         """Make every further ``take`` raise."""
@@ -128,6 +142,7 @@ class Line:
                 reason = "its video is quarantined"
                 place.failures.append(self._policy.failure_of(done.task, "quarantined", reason))
                 place.done, place.is_settled = None, False
+                self._ahead.free(place.slot)
                 self._plan(place)
                 self._wake()
             return place if place.is_settled else None
@@ -136,7 +151,7 @@ class Line:
         """The first ``count`` places are delivered and their slots free."""
         with self._changed:
             for _ in range(count):
-                self._places.popleft()
+                self._ahead.free(self._places.popleft().slot)
             self._open_places()
         self._wake()
 
@@ -162,26 +177,73 @@ class Line:
                 return
             self._next_position += 1
             number = self._division.number(position)
-            place = Place(position=position, slot=position % self._num_slots, number=number)
+            place = Place(position=position, slot=self._own_slot(position), number=number)
             self._places.append(place)
             if self._division.is_padding(number):
                 place.is_settled = True
-            else:
+            elif (kept := self._ahead.take(position)) is not None:
+                self._settle_place(place, kept)
+                self._tally.add_from_cache()
+            elif not self._ahead.is_promised(position):
                 self._plan(place)
+
+    def _own_slot(self, position: int) -> int:
+        return position % self._num_slots
+
+    def _settle_place(self, place: Place, reply: Made) -> None:
+        if isinstance(reply, ClipDone):
+            place.done, place.is_settled, place.slot = reply, True, reply.task.slot
+            return
+        self._ahead.free(reply.task.slot)
+        self._policy.quarantine(reply)
+        place.failures.append(reply)
+        self._plan(place)
+
+    def _companions(self, task: Task) -> Iterator[Task]:
+        for position, number in self._ahead.companions(task):
+            if position < self._next_position:
+                waiting = self._todo.get(position)
+                if waiting is not None and waiting.attempt == 0:
+                    del self._todo[position]
+                    yield waiting
+            elif not self._policy.is_left_out(self._policy.video_of(task), number):
+                promised = self._ahead.promise(position, number)
+                if promised is not None:
+                    yield promised
+
+    def _give_back_one(self, task: Task, fault: tuple[FailureKind, str] | None) -> None:
+        place = self._place(task)
+        kind, reason = fault or (None, "")
+        if kind == "crash":
+            place.num_crashes += 1
+            reason = f"{reason}, {place.num_crashes} times"
+        if kind is None or (kind == "crash" and place.num_crashes < MAX_CRASHES):
+            self._queue_again(place, task)
+            self._tell()
+        else:
+            self.settle(self._policy.failure_of(task, kind, reason))
+
+    def _queue_again(self, place: Place, task: Task) -> None:
+        place.slot = self._own_slot(place.position)
+        self._queue(replace(task, slot=place.slot), at_front=True)
+
+    def _queue(self, task: Task, *, at_front: bool) -> None:
+        self._todo[task.position] = task
+        if at_front:
+            self._todo.move_to_end(task.position, last=False)
 
     def _plan(self, place: Place) -> None:
         """Queue what the policy wants next for a place, or leave it masked."""
         is_new = not place.failures
+        place.slot = self._own_slot(place.position)
         task = self._policy.next_task(
             position=place.position, slot=place.slot, number=place.number, failures=place.failures
         )
         place.num_crashes = 0
         if task is None:
             place.is_settled = True
-        elif is_new:
-            self._todo.append(task)
         else:
-            self._todo.appendleft(task)
+            self._queue(task, at_front=not is_new)
 
     def _wait_for_event(self, patience_seconds: float) -> None:
         seen, began = self._num_events, time.monotonic()

@@ -21,11 +21,24 @@ class Task:
     position: int
     """Place in this rank's line of clips, from 0."""
     slot: int
-    """Slot of the arena; nobody else writes to it until the clip is delivered."""
+    """Slot of the arena or of the cache; nobody else writes to it until the clip is delivered."""
     number: int
     """Global number of the sample."""
     attempt: int
     """0, or which replacement it is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visit:
+    """Clips of one video that are made together, so that frames of several are decoded once."""
+
+    tasks: tuple[Task, ...]
+    """The clip that is wanted first, and those made on the way; at least one."""
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it has several clips; then none of them is to blame when it goes wrong."""
+        return len(self.tasks) > 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,4 +104,6 @@ class Fault:
     """Whether the user can mend it; otherwise ``message`` is a traceback."""
 
 
-Reply = ClipDone | ClipFailed | Ready | Fault
+Made = ClipDone | ClipFailed
+Reply = tuple[Made, ...] | Ready | Fault
+"""The reports on all tasks of a visit come together."""

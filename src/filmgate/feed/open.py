@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
+from filmgate.catalog.order import Order
 from filmgate.errors import UserError
-from filmgate.feed.arena import ClipShape, create_arena
+from filmgate.feed.arena import ArenaPlan, ClipShape, create_arena, private_arena, slot_bytes
 from filmgate.feed.clip_maker import make_clip_maker, order_over
 from filmgate.feed.crew import Crew
 from filmgate.feed.division import Division
@@ -14,6 +17,7 @@ from filmgate.feed.process import start_process
 from filmgate.feed.source import ClipSource, LocalSource, PooledSource
 from filmgate.feed.targets import choose_targets
 from filmgate.spec import Job
+from filmgate.units import parse_bytes
 from filmgate.work.cores import num_usable_cores
 
 
@@ -43,6 +47,7 @@ def open_feed(
         world_size=world_size,
     )
     num_workers = _num_workers(job, division)
+    plan = arena_plan(job, order, division, num_workers)
     feed = Feed(
         job=job,
         catalog=catalog,
@@ -50,7 +55,8 @@ def open_feed(
         targets=choose_targets(job.data.target, catalog),
         division=division,
         num_workers=num_workers,
-        open_source=lambda: _open_source(job, catalog, split, division, num_workers),
+        cache_slots=range(plan.num_slots, plan.num_slots + plan.num_cache_slots),
+        open_source=lambda: _open_source(job, catalog, split, plan, num_workers),
     )
     feed.start()
     return feed
@@ -93,19 +99,45 @@ def _num_slots(job: Job, division: Division) -> int:
     return job.limits.prefetch_batches * division.rank_batch_size
 
 
+def arena_plan(job: Job, order: Order, division: Division, num_workers: int) -> ArenaPlan:
+    """The clips that are held in memory: those in flight, and those made ahead."""
+    shape = clip_shape(job)
+    num_slots = _num_slots(job, division) if num_workers else division.rank_batch_size
+    num_ahead = job.data.lookahead * order.epoch_size // division.world_size
+    budget_bytes = parse_bytes(job.limits.cache) if job.limits.cache else 0
+    is_used = job.data.lookahead > 1 and division.num_samples is None
+    folder = job.limits.cache_folder
+    return ArenaPlan(
+        clip_shape=shape,
+        num_slots=num_slots,
+        num_cache_slots=min(num_ahead, budget_bytes // slot_bytes(shape)) if is_used else 0,
+        cache_folder=Path(folder).expanduser() if folder else None,
+    )
+
+
 def _open_source(
-    job: Job, catalog: Catalog, split: Split, division: Division, num_workers: int
+    job: Job, catalog: Catalog, split: Split, plan: ArenaPlan, num_workers: int
 ) -> ClipSource:
     deadline_seconds = job.limits.clip_deadline_seconds
     if num_workers == 0:
-        maker = make_clip_maker(job, catalog, split)
-        return LocalSource(maker, division.rank_batch_size, clip_shape(job), deadline_seconds)
-    arena = create_arena(_num_slots(job, division), clip_shape(job))
+        return LocalSource(
+            make_clip_maker(job, catalog, split), private_arena(plan), deadline_seconds
+        )
+    arena = create_arena(plan)
     crew = Crew(
         lambda: start_process(arena, job, catalog, split),
         size=num_workers,
         clip_deadline_seconds=deadline_seconds,
     )
-    source = PooledSource(arena, crew, deadline_seconds)
+    source = PooledSource(arena, crew, deadline_seconds * max_clips_in_visit(job, split))
     source.start()
     return source
+
+
+def max_clips_in_visit(job: Job, split: Split) -> int:
+    """The most clips that are made together."""
+    if job.data.lookahead == 1:
+        return 1
+    if split == "holdout":
+        return job.data.eval_clips_per_video
+    return job.data.lookahead * job.data.clips_per_video

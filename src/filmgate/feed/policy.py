@@ -54,6 +54,10 @@ class Policy:
         self.quarantined = quarantined
         self.quarantined_ids = [self._catalog.video(row).video_id for row in quarantined]
 
+    def video_of(self, task: Task) -> int:
+        """The video that a task is about."""
+        return self._order.video_of(task.number, task.attempt)
+
     def is_left_out(self, video: int, number: int) -> bool:
         """Whether the video was quarantined by a sample before ``number``."""
         return self.quarantined.get(video, number) < number

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
-from filmgate.feed.arena import Arena, ClipShape
+from filmgate.feed.arena import Arena, ArenaHandle
 from filmgate.spec import Job
 
 REAP_SECONDS = 0.2
@@ -35,10 +35,8 @@ _BOOT = (
 class Setup:
     """The first message to a worker: all that it has to know."""
 
-    arena_descriptor: int
-    """The arena's memory, under the same number in both processes."""
-    num_slots: int
-    clip_shape: ClipShape
+    arena: ArenaHandle
+    """The arena's memory, under the same numbers in both processes."""
     job: Job
     catalog: Catalog
     split: Split
@@ -78,19 +76,12 @@ def start_process(arena: Arena, job: Job, catalog: Catalog, split: Split) -> Wor
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-c", _BOOT, path, str(theirs.fileno()), str(lifeline_reader)],
-            pass_fds=(theirs.fileno(), lifeline_reader, arena.descriptor),
+            pass_fds=(theirs.fileno(), lifeline_reader, *arena.descriptors),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
     os.close(lifeline_reader)
-    setup = Setup(
-        arena_descriptor=arena.descriptor,
-        num_slots=arena.num_slots,
-        clip_shape=arena.clip_shape,
-        job=job,
-        catalog=catalog,
-        split=split,
-    )
+    setup = Setup(arena=arena.handle, job=job, catalog=catalog, split=split)
     with contextlib.suppress(BrokenPipeError):  # it is dead already, as its closed pipe will say
         ours.send(setup)
     return WorkerProcess(process=process, connection=ours, lifeline=lifeline)

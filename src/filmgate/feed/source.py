@@ -61,14 +61,12 @@ class ClipSource(Protocol):
 class LocalSource:
     """Makes each clip when it is asked for, on the thread that asks."""
 
-    def __init__(
-        self, maker: ClipMaker, num_slots: int, clip_shape: ClipShape, deadline_seconds: float
-    ) -> None:
-        self.num_slots = num_slots
-        self.clip_shape = clip_shape
+    def __init__(self, maker: ClipMaker, arena: Arena, clip_deadline_seconds: float) -> None:
+        self.num_slots = arena.plan.num_slots
+        self.clip_shape = arena.plan.clip_shape
         self._maker = maker
-        self._deadline_seconds = deadline_seconds
-        self._clips = np.empty((num_slots, *clip_shape), np.uint8)
+        self._arena = arena
+        self._deadline_seconds = clip_deadline_seconds
         self._line: Line | None = None
 
     process_ids: list[int] = []
@@ -86,34 +84,34 @@ class LocalSource:
         """Make clips until the place is settled."""
         assert self._line is not None
         while (place := self._line.look(index)) is None:
-            task = self._line.next_task()
-            assert task is not None
-            out_TCHW = self._clips[task.slot]
-            self._line.settle(
-                self._maker.make(task, out_TCHW, deadline_seconds=self._deadline_seconds)
-            )
+            visit = self._line.next_visit()
+            assert visit is not None
+            for made in self._maker.make(
+                visit, self._arena.clip, clip_deadline_seconds=self._deadline_seconds
+            ):
+                self._line.settle(made)
         return place
 
     def clip(self, place: Place) -> NDArray[np.uint8]:
-        """A view of the buffer."""
-        clip_TCHW: NDArray[np.uint8] = self._clips[place.slot]
-        return clip_TCHW
+        """A view of the slot."""
+        return self._arena.clip(place.slot)
 
     def close(self) -> None:
         """Close the decoders."""
         self._maker.close()
+        self._arena.close()
 
 
 class PooledSource:
     """Workers fill the slots of an arena; one thread, the pump, gives them tasks and hears them."""
 
-    def __init__(self, arena: Arena, crew: Crew, clip_deadline_seconds: float) -> None:
-        self.num_slots = arena.num_slots
-        self.clip_shape = arena.clip_shape
+    def __init__(self, arena: Arena, crew: Crew, visit_deadline_seconds: float) -> None:
+        self.num_slots = arena.plan.num_slots
+        self.clip_shape = arena.plan.clip_shape
         self._arena = arena
         self._crew = crew
-        # Between two events lie at most a clip or a start, and the burial of who failed at it.
-        self._patience_seconds = clip_deadline_seconds + START_DEADLINE_SECONDS + 60
+        # Between two events lie at most a visit or a start, and the burial of who failed at it.
+        self._patience_seconds = visit_deadline_seconds + START_DEADLINE_SECONDS + 60
         self._owner = os.getpid()
         self._line: Line | None = None
         self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
@@ -126,7 +124,7 @@ class PooledSource:
         self._pump.start()
 
     def begin(self, line: Line) -> None:
-        """Give out the tasks of this line."""
+        """Give out the visits of this line."""
         line.begin()
         self._line = line
         if self._error is not None:
@@ -174,7 +172,7 @@ class PooledSource:
         try:
             while not self._stop.is_set():
                 self._crew.fill_up()
-                self._give_tasks()
+                self._give_visits()
                 self._hear()
         except BaseException as error:  # noqa: BLE001  the consumer raises it
             self._error = error
@@ -184,13 +182,13 @@ class PooledSource:
             self._crew.close()
             self._wake_reader.close()
 
-    def _give_tasks(self) -> None:
+    def _give_visits(self) -> None:
         line = self._line
         while line is not None and self._crew.has_room():
-            task = line.next_task()
-            if task is None:
+            visit = line.next_visit()
+            if visit is None:
                 return
-            self._crew.give(task)
+            self._crew.give(visit)
 
     def _hear(self) -> None:
         events = self._crew.wait(self._wake_reader, IDLE_LOOK_SECONDS)
@@ -199,6 +197,6 @@ class PooledSource:
         for event in events:
             assert self._line is not None
             if isinstance(event, Lost):
-                self._line.give_back(event.task, event.fault)
+                self._line.give_back(event.visit, event.fault)
             else:
                 self._line.settle(event)

@@ -32,6 +32,8 @@ class FeedStats(Record, frozen=True):
 
     clips: int
     """Clips produced, delivered or still waiting to be."""
+    clips_from_cache: int
+    """Clips among the delivered or waiting ones that were made before their turn and kept."""
     frames_delivered: int
     """Frames in those clips."""
     frames_decoded: int
@@ -85,6 +87,11 @@ class Tally:
             else:
                 self._bytes_read += effort.bytes_read
 
+    def add_from_cache(self) -> None:
+        """Count one clip that was ready when its place was opened."""
+        with self._lock:
+            self._counts["from_cache"] += 1
+
     def stats(
         self,
         *,
@@ -97,6 +104,7 @@ class Tally:
         with self._lock:
             return FeedStats(
                 clips=self._counts["clips"],
+                clips_from_cache=self._counts["from_cache"],
                 frames_delivered=self._counts["frames_delivered"],
                 frames_decoded=self._counts["frames_decoded"],
                 bytes_read=self._bytes_read,

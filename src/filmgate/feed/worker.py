@@ -1,4 +1,4 @@
-"""A worker process: takes tasks from its pipe until the pipe closes or the feed's process ends."""
+"""A worker process: takes visits from its pipe until the pipe closes or the feed's process ends."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 from filmgate.errors import UserError
-from filmgate.feed.arena import Arena
+from filmgate.feed.arena import Arena, open_arena
 from filmgate.feed.clip_maker import ClipMaker, make_clip_maker
-from filmgate.feed.messages import Fault, Ready, Task
+from filmgate.feed.messages import Fault, Ready, Visit
 from filmgate.feed.process import Setup
 
 
@@ -22,10 +22,10 @@ def main(connection_descriptor: int, lifeline: int) -> None:
     connection: Connection = Connection(connection_descriptor)
     try:
         setup: Setup = connection.recv()
-        arena = Arena(setup.arena_descriptor, setup.num_slots, setup.clip_shape)
+        arena = open_arena(setup.arena)
         maker = make_clip_maker(setup.job, setup.catalog, setup.split)
         connection.send(Ready())
-        _make_clips(connection, arena, maker)
+        _serve(connection, arena, maker)
     except (BrokenPipeError, ConnectionResetError):
         return  # the feed was closed while a clip was being made
     except UserError as error:
@@ -34,23 +34,23 @@ def main(connection_descriptor: int, lifeline: int) -> None:
         connection.send(Fault(message=traceback.format_exc(), hint="", is_users=False))
 
 
-def _make_clips(connection: Connection, arena: Arena, maker: ClipMaker) -> None:
+def _serve(connection: Connection, arena: Arena, maker: ClipMaker) -> None:
     idle_since = time.perf_counter()
-    while (task := _next_task(connection)) is not None:
+    while (visit := _next_visit(connection)) is not None:
         wait_seconds = time.perf_counter() - idle_since
-        reply = maker.make(task, arena.clip(task.slot))
-        effort = replace(reply.effort, wait_seconds=wait_seconds)
-        connection.send(replace(reply, effort=effort))
+        first, *others = maker.make(visit, arena.clip)
+        effort = replace(first.effort, wait_seconds=wait_seconds)
+        connection.send((replace(first, effort=effort), *others))
         idle_since = time.perf_counter()
 
 
-def _next_task(connection: Connection) -> Task | None:
-    """The next task; None when the feed is closed."""
+def _next_visit(connection: Connection) -> Visit | None:
+    """The next visit; None when the feed is closed."""
     try:
-        task: Task = connection.recv()
+        visit: Visit = connection.recv()
     except EOFError:
         return None
-    return task
+    return visit
 
 
 def _leave_with_feed(lifeline: int) -> None:

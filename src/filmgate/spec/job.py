@@ -55,6 +55,10 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """Training clips of each video in one epoch."""
     eval_clips_per_video: Positive = 8
     """Held-out clips of each video, spread evenly over its held-out time."""
+    lookahead: Positive = 1
+    """Epochs whose clips of a video are made in one visit to it, so that frames are decoded once
+    for several clips; 1 makes each clip by itself. The clips are the same. Those of later epochs
+    wait in ``cache``."""
     short: Literal["raise", "repeat-last", "loop"] = "repeat-last"
     """What a clip longer than its video does; counted in the report."""
     on_error: Literal["raise", "skip", "substitute"] = "substitute"
@@ -102,6 +106,10 @@ class Limits(Record, frozen=True, forbid_unknown_fields=True):
     training when there are more than two cores."""
     prefetch_batches: Positive = 4
     """Finished or half-filled batches kept ready; with the batch size it bounds shared memory."""
+    cache: Annotated[str, Meta(pattern=r"^[0-9]+([.][0-9]+)? ?([kKMGT]i?)?B?$")] | None = None
+    """Memory for decoded pixels, for example ``8GB``; unset: none. See ``lookahead``."""
+    cache_folder: str | None = None
+    """A folder on a local disk to hold the cache; unset: RAM."""
     train_threads: Positive | None = None
     """CPU threads of the training process; unset: all cores of this process."""
     clip_deadline_seconds: Annotated[float, Meta(gt=0)] = 60.0
