@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from filmgate.catalog.rows import SCHEMA_VERSION, CatalogHeader, LeftOut, VideoRow
-from filmgate.catalog.store import DIGEST_KEY, frame_table_from_row, rows_from_table
+from filmgate.catalog.store import (
+    DIGEST_KEY,
+    FRAMES_SCHEMA,
+    LEFT_OUT_SCHEMA,
+    VIDEOS_SCHEMA,
+    frame_table_from_row,
+    rows_from_table,
+)
 from filmgate.errors import UserError
-from filmgate.records import read_record
+from filmgate.records import Record, digest_file, read_record
 from filmgate.video import FrameTable
 
 KEPT_ROW_GROUPS = 8
 """Unpacked row groups that each file keeps; a group is some hundred videos."""
+
+R = TypeVar("R", bound=Record)
 
 
 class Catalog:
@@ -30,8 +43,9 @@ class Catalog:
     def __init__(self, path: Path, header: CatalogHeader) -> None:
         self.path = path
         self.header = header
-        self._videos = _ParquetRows(path / "videos.parquet", header.digest)
-        self._frames = _ParquetRows(path / "frames.parquet", header.digest)
+        self._videos = _ParquetRows(path / "videos.parquet", VIDEOS_SCHEMA, header.digest)
+        self._frames = _ParquetRows(path / "frames.parquet", FRAMES_SCHEMA, header.digest)
+        self._left_out = _ParquetRows(path / "left_out.parquet", LEFT_OUT_SCHEMA, header.digest)
 
     def __reduce__(self) -> tuple[object, tuple[Path]]:
         return open_catalog, (self.path,)
@@ -61,9 +75,7 @@ class Catalog:
     @cached_property
     def left_out(self) -> list[LeftOut]:
         """Files that cannot be used, each with the reason."""
-        return rows_from_table(
-            _ParquetRows(self.path / "left_out.parquet", self.digest).all(), LeftOut
-        )
+        return self._left_out.records(LeftOut)
 
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of ``videos.parquet``."""
@@ -72,13 +84,17 @@ class Catalog:
     def video(self, row: int) -> VideoRow:
         """One video's facts. Raises IndexError outside 0..num_videos-1."""
         self._check(row)
-        group, place = self._videos.locate(row)
-        return rows_from_table(group.slice(place, 1), VideoRow)[0]
+        return self._videos.record(row, VideoRow)
 
     def frame_table(self, row: int) -> FrameTable:
         """One video's frame table. Raises IndexError outside 0..num_videos-1."""
         self._check(row)
         return frame_table_from_row(*self._frames.locate(row))
+
+    def check(self) -> None:
+        """Read every byte once. Raises UserError when a file is missing or damaged."""
+        for rows in (self._videos, self._frames, self._left_out):
+            rows.check(self.header.file_digests.get(rows.path.name))
 
     def _check(self, row: int) -> None:
         if not 0 <= row < self.num_videos:
@@ -88,19 +104,18 @@ class Catalog:
 class _ParquetRows:
     """Rows of one Parquet file, fetched a row group at a time."""
 
-    def __init__(self, path: Path, digest: str) -> None:
+    def __init__(self, path: Path, schema: pa.Schema, digest: str) -> None:
         self.path = path
+        self.schema = schema
         self.digest = digest
         self._kept: OrderedDict[int, pa.Table] = OrderedDict()
 
     @cached_property
     def _file(self) -> pq.ParquetFile:
-        try:
-            file = pq.ParquetFile(self.path, memory_map=True)
-        except (OSError, pa.ArrowInvalid) as error:
-            raise UserError(
-                f"{self.path} cannot be read: {error}", hint="index the videos again"
-            ) from None
+        with self._reading():
+            file = pq.ParquetFile(self.path, memory_map=True, page_checksum_verification=True)
+            if not file.schema_arrow.equals(self.schema):
+                raise OSError("it has other columns")
         if (file.schema_arrow.metadata or {}).get(DIGEST_KEY) != self.digest.encode():
             raise UserError(
                 f"{self.path} belongs to another state of the catalog",
@@ -114,17 +129,42 @@ class _ParquetRows:
         counts = [metadata.row_group(g).num_rows for g in range(metadata.num_row_groups)]
         return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
-    def all(self) -> pa.Table:
-        return self._file.read(use_threads=False)
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Raises UserError for a file that is missing or damaged."""
+        try:
+            yield
+        except (OSError, ValueError, pa.ArrowException, msgspec.ValidationError) as error:
+            said = " ".join(str(error).split())
+            raise UserError(
+                f"{self.path} cannot be read: {said}", hint="index the videos again"
+            ) from None
+
+    def records(self, kind: type[R]) -> list[R]:
+        with self._reading():
+            return rows_from_table(self._file.read(use_threads=False), kind)
+
+    def record(self, row: int, kind: type[R]) -> R:
+        group, place = self.locate(row)
+        with self._reading():
+            return rows_from_table(group.slice(place, 1), kind)[0]
 
     def column(self, name: str) -> pa.ChunkedArray:
-        return self._file.read(columns=[name], use_threads=False).column(name)
+        with self._reading():
+            return self._file.read(columns=[name], use_threads=False).column(name)
+
+    def check(self, file_digest: str | None) -> None:
+        """Raises UserError when the file is missing, or not the one of that digest."""
+        with self._reading():
+            if digest_file(self.path) != file_digest:
+                raise OSError("it is damaged")
 
     def locate(self, row: int) -> tuple[pa.Table, int]:
         """(row group that holds the row, place in it)."""
         group = int(np.searchsorted(self._first_rows, row, side="right")) - 1
         if group not in self._kept:
-            self._kept[group] = self._file.read_row_group(group, use_threads=False)
+            with self._reading():
+                self._kept[group] = self._file.read_row_group(group, use_threads=False)
             if len(self._kept) > KEPT_ROW_GROUPS:
                 self._kept.popitem(last=False)
         self._kept.move_to_end(group)

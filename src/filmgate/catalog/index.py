@@ -23,7 +23,7 @@ from filmgate.catalog.store import (
     write_rows,
 )
 from filmgate.errors import UserError
-from filmgate.records import Header, Record, digest_bytes, write_record
+from filmgate.records import Header, Record, digest_bytes, digest_file, write_record
 from filmgate.video import FrameTable, VideoFacts
 from filmgate.work import run_jobs
 
@@ -199,12 +199,14 @@ def _write(
 ) -> None:
     """Write the tables, and last the header that makes them valid."""
     digest = _digest(rows)
-    write_frame_tables(out / "frames.parquet", tables, digest)
-    write_rows(out / "videos.parquet", rows, VIDEOS_SCHEMA, digest)
-    write_rows(out / "left_out.parquet", left_out, LEFT_OUT_SCHEMA, digest)
+    files = [out / f"{name}.parquet" for name in ("frames", "videos", "left_out")]
+    write_frame_tables(files[0], tables, digest)
+    write_rows(files[1], rows, VIDEOS_SCHEMA, digest)
+    write_rows(files[2], left_out, LEFT_OUT_SCHEMA, digest)
     header = CatalogHeader(
         header=Header(schema=SCHEMA, schema_version=SCHEMA_VERSION),
         digest=digest,
+        file_digests={file.name: digest_file(file) for file in files},
         roots=[str(root.absolute()) for root in roots],
         num_videos=len(rows),
         num_frames=sum(row.num_frames for row in rows),

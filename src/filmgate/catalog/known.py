@@ -20,7 +20,8 @@ class KnownFiles:
         self._left_out: dict[str, LeftOut] = {}
 
     def load(self, catalog: Catalog) -> None:
-        """Read paths and stamps, no more."""
+        """Read paths and stamps. Raises UserError when anything of the catalog is damaged."""
+        catalog.check()
         paths = catalog.column("path").to_pylist()
         for row, stamp in enumerate(catalog.column("stamp").to_pylist()):
             self._rows[paths[row]] = row
@@ -49,7 +50,7 @@ class KnownFiles:
 
 
 def known_files(folder: Path) -> KnownFiles:
-    """What the catalog in ``folder`` knows; nothing of one that is missing, old or half written."""
+    """What the catalog in ``folder`` knows; nothing of one that is missing, old or damaged."""
     try:
         catalog = open_catalog(folder)
         known = KnownFiles(catalog)

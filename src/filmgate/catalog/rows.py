@@ -69,3 +69,5 @@ class CatalogHeader(Record, frozen=True):
     """Files listed in ``left_out.parquet``."""
     num_ignored: int
     """Files in the folders that are no videos by their names."""
+    file_digests: dict[str, str] = {}
+    """Name of each Parquet file -> digest of its bytes, by which indexing again knows damage."""

@@ -69,7 +69,13 @@ def write_rows(path: Path, rows: Sequence[Record], schema: pa.Schema, digest: st
     table = pa.Table.from_pylist(values, schema=schema.with_metadata({DIGEST_KEY: digest.encode()}))
 
     def write(file: BinaryIO) -> None:
-        pq.write_table(table, file, compression="zstd", row_group_size=ROWS_PER_GROUP)
+        pq.write_table(
+            table,
+            file,
+            compression="zstd",
+            row_group_size=ROWS_PER_GROUP,
+            write_page_checksum=True,
+        )
 
     write_file(path, write)
 
@@ -83,7 +89,12 @@ def write_frame_tables(path: Path, tables: Iterable[tuple[str, FrameTable]], dig
 
     def write(file: BinaryIO) -> None:
         with pq.ParquetWriter(
-            file, schema, compression="zstd", use_dictionary=False, column_encoding=deltas
+            file,
+            schema,
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=deltas,
+            write_page_checksum=True,
         ) as writer:
             for group in _groups(tables):
                 rows = [_frames_row(video_id, table) for video_id, table in group]
