@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.geometry import Orientation
-from filmgate.feed.picture import Painter, UnsupportedColour, Window
+from filmgate.feed.picture import Painter, Window
 
 UPRIGHT = Orientation(rotation_degrees=0, mirrored=False, sample_aspect=None)
 # name -> (Kr, Kb, AVColorSpace)

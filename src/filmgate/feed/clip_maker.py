@@ -17,6 +17,7 @@ from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.order import Order, Sample, make_order
 from filmgate.errors import UnreadableVideo, VideoError
+from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.messages import (
     ClipDone,
     ClipFailed,
@@ -27,7 +28,7 @@ from filmgate.feed.messages import (
     Visit,
 )
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
-from filmgate.feed.picture import Painter, UnsupportedColour, Window
+from filmgate.feed.picture import Painter, Window
 from filmgate.feed.watch import Watch
 from filmgate.spec import Job
 from filmgate.video import FrameTable

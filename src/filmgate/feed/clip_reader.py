@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
 from filmgate.errors import UndecodableFrame, UserError
+from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.geometry import Size, with_short_side
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
-from filmgate.feed.picture import Painter, UnsupportedColour, Window
+from filmgate.feed.picture import Painter, Window
 from filmgate.video.planes import packed_samples
 
 
