@@ -88,5 +88,26 @@ def test_a_missing_job_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         assert caught.value.hint
 
 
+def test_a_file_of_an_editor_that_marks_utf8_is_read(tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_bytes(b"\xef\xbb\xbf[train]\r\nsteps = 3\r\n")
+    assert load_job(tmp_path / "job.toml").train.steps == 3
+
+
+@pytest.mark.parametrize("table", ["job", "clip", "data", "train", "limits"])
+def test_numbers_that_no_library_takes_are_refused(table: str) -> None:
+    others = {"clip": {"stride": 1}}.get(table, {})
+    for name, value in msgspec.to_builtins(getattr(Job(), table)).items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        for number in (10**30, -1, float("inf"), float("nan")):
+            with pytest.raises(JobError):
+                parse_job({table: others | {name: number}})
+    for name in ("fps", "workers", "train_threads"):
+        if hasattr(getattr(Job(), table), name):
+            for number in (10**9 + 1, float("inf"), 1e-12):
+                with pytest.raises(JobError):
+                    parse_job({table: {name: number}})
+
+
 def test_every_field_of_the_job_has_a_default() -> None:
     assert msgspec.convert({}, Job) == Job()

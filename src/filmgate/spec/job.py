@@ -8,8 +8,9 @@ from msgspec import Meta
 
 from filmgate.records import Record
 
-Positive = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
+# Upper bounds are what every library behind takes, so that no number fails later than here.
+Positive = Annotated[int, Meta(ge=1, le=2_000_000_000)]
+Seed = Annotated[int, Meta(ge=0, le=9_000_000_000_000_000_000)]
 Fraction01 = Annotated[float, Meta(ge=0, lt=1)]
 
 
@@ -20,7 +21,7 @@ class About(Record, frozen=True, forbid_unknown_fields=True):
     """Letters, digits, dot, dash, underscore; names the run folder."""
     task: Literal["classify"] = "classify"
     """What is trained."""
-    seed: NotNegative = 0
+    seed: Seed = 0
     """Everything random in the run is a function of it."""
 
 
@@ -31,7 +32,7 @@ class Clip(Record, frozen=True, forbid_unknown_fields=True):
     """Frames per clip (T)."""
     stride: Positive | None = None
     """Source frames from one clip frame to the next; give this or ``fps``."""
-    fps: Annotated[float, Meta(gt=0)] | None = None
+    fps: Annotated[float, Meta(ge=0.0001, le=1_000_000)] | None = None
     """Clip frames per second of source time, found by time and never by frame-rate arithmetic."""
     height: Positive = 112
     """Pixels (H) of the delivered clip."""
@@ -86,13 +87,13 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
     """Optimizer updates."""
     batch_size: Positive = 8
     """Clips per step, over all ranks (B)."""
-    learning_rate: Annotated[float, Meta(gt=0)] = 2e-3
+    learning_rate: Annotated[float, Meta(gt=0, le=1_000_000)] = 2e-3
     """Peak of a one-cycle schedule."""
-    weight_decay: Annotated[float, Meta(ge=0)] = 0.02
+    weight_decay: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.02
     """AdamW's decoupled decay."""
     commit_every_steps: Positive = 25
     """A durable checkpoint after this many steps, and after the last."""
-    keep_commits: Annotated[int, Meta(ge=2)] = 2
+    keep_commits: Annotated[int, Meta(ge=2, le=2_000_000_000)] = 2
     """Newest commits kept; older ones are removed once a newer one is durable."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """``auto`` takes the GPU where there is one, and the report says which it was."""
@@ -101,18 +102,18 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
 class Limits(Record, frozen=True, forbid_unknown_fields=True):
     """``[limits]``: what the run may take of the machine."""
 
-    workers: NotNegative | None = None
+    workers: Annotated[int, Meta(ge=0, le=1024)] | None = None
     """Feed worker processes; 0 decodes in the training process; unset: one per core, less one for
-    training when there are more than two cores."""
+    training when there are more than two cores; never more than clips in flight."""
     prefetch_batches: Positive = 4
     """Finished or half-filled batches kept ready; with the batch size it bounds shared memory."""
     cache: Annotated[str, Meta(pattern=r"^[0-9]+([.][0-9]+)? ?([kKMGT]i?)?B?$")] | None = None
     """Memory for decoded pixels, for example ``8GB``; unset: none. See ``lookahead``."""
     cache_folder: str | None = None
     """A folder on a local disk to hold the cache; unset: RAM."""
-    train_threads: Positive | None = None
+    train_threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
     """CPU threads of the training process; unset: all cores of this process."""
-    clip_deadline_seconds: Annotated[float, Meta(gt=0)] = 60.0
+    clip_deadline_seconds: Annotated[float, Meta(gt=0, le=86_400)] = 60.0
     """A clip that takes longer is abandoned, and its video left out from then on."""
 
 

@@ -26,12 +26,14 @@ def load_job(path: Path) -> Job:
     Raises JobError (what, got, allowed, and for an unknown key the nearest valid one).
     """
     try:
-        with path.open("rb") as file:
-            tables = tomllib.load(file)
+        tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise JobError(f"{path} does not exist", hint="name an existing job.toml") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise JobError(f"{path} cannot be read: {error}", hint="name a TOML text file") from None
+    except OSError as error:
+        reason = error.strerror or error
+        raise JobError(f"{path} cannot be read: {reason}", hint="name a TOML text file") from None
+    except UnicodeDecodeError:
+        raise JobError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise JobError(f"{path} is no TOML: {error}", hint="mend the line named above") from None
     return parse_job(tables, origin=str(path))
