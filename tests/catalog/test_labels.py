@@ -51,6 +51,8 @@ def test_more_columns_in_any_order_do_no_harm(root: Path, videos: list[Found]) -
         ("path,label\na/1.mp4,x\na/9.mp4,y\n", "line 3: 'a/9.mp4' is none of the 4 videos"),
         ("path,label\na/1.mp4,\n", "line 2: a path and a label are needed"),
         ("path,label\na/1.mp4\n", "line 2: a path and a label are needed"),
+        ("path,label\na/1.mp4,one, two\n", "line 2: more columns than the first line names"),
+        ('path,label\na/1.mp4,"' + 200_000 * "x", "is no CSV: field larger than field limit"),
         ("path,label\na/1.mp4,x\na/1.mp4,y\n", "line 3: 'a/1.mp4' is labelled 'y' after 'x'"),
     ],
 )

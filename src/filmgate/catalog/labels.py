@@ -12,6 +12,8 @@ from filmgate.errors import UserError
 
 Labels = Literal["folder"] | Path | None
 
+_EXTRA = "columns without a name"
+
 
 def labels_of(videos: Sequence[Found], labels: Labels, roots: Sequence[Path]) -> list[str | None]:
     """The label of each video, in the same order.
@@ -48,15 +50,23 @@ def _read_csv(file: Path, videos: Sequence[Found], roots: Sequence[Path]) -> dic
 def _rows(file: Path) -> list[tuple[int, dict[str, str | None]]]:
     try:
         with file.open(newline="", encoding="utf-8-sig") as text:
-            reader = csv.DictReader(text)
+            reader = csv.DictReader(text, restkey=_EXTRA)
             if not {"path", "label"} <= set(reader.fieldnames or ()):
                 found = f"columns are {', '.join(reader.fieldnames or ['missing'])}"
                 raise _fault(file, 1, found, "the first line names the columns path,label")
-            return [(reader.line_num, row) for row in reader]
+            rows = [(reader.line_num, row) for row in reader]
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}", hint="name a CSV file of labels") from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is not UTF-8 text", hint="save it as UTF-8 CSV") from None
+    except csv.Error as error:
+        hint = "is a closing quotation mark missing? save it as CSV again"
+        raise UserError(f"{file} is no CSV: {error}", hint=hint) from None
+    for line, row in rows:
+        if _EXTRA in row:
+            found = "more columns than the first line names"
+            raise _fault(file, line, found, 'write a label with a comma as "one, two"')
+    return rows
 
 
 def _fault(file: Path, line: int, found: str, hint: str) -> UserError:
