@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-DEADLINE_SECONDS = 3600
+DEADLINE_SECONDS = 3 * 3600
 
 
 def main(names: Sequence[str]) -> int:

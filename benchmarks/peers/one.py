@@ -13,7 +13,7 @@ from __future__ import annotations
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ from benchmarks.peers.readers import make_reader, versions_for
 from benchmarks.peers.task import Answer, Task
 
 BATCH_CLIPS = 4
+CACHE = "4GB"
+"""Room for every clip that a look-ahead makes early."""
 
 
 def main() -> int:
@@ -119,11 +121,16 @@ def _feed(task: Task) -> Answer:
     from filmgate.feed import open_feed
 
     catalog = open_catalog(task.catalog)
-    with open_feed(feed_job(task.workers), catalog) as feed:
-        return _windowed(task, iter(feed))
+    with open_feed(feed_job(task), catalog) as feed:
+
+        def cpu_seconds() -> float:
+            workers = feed.stats().worker_cpu_seconds if feed.num_workers else 0.0
+            return workers + _cpu_seconds(resource.RUSAGE_SELF)
+
+        return _windowed(task, iter(feed), cpu_seconds)
 
 
-def feed_job(workers: int) -> Any:
+def feed_job(task: Task) -> Any:
     """Whole frames at the clips' size, neither mirrored nor cut at random, as the others do."""
     from filmgate.spec import Clip, Data, Job, Limits, Train
 
@@ -137,22 +144,32 @@ def feed_job(workers: int) -> Any:
             crop="centre",
             flip=False,
         ),
-        data=Data(holdout=0.0, target="source"),
+        data=Data(holdout=0.0, target="source", lookahead=task.lookahead),
         train=Train(batch_size=BATCH_CLIPS),
-        limits=Limits(workers=workers, prefetch_batches=2 * max(1, workers)),
+        limits=Limits(
+            workers=task.workers,
+            prefetch_batches=2 * max(1, task.workers),
+            cache=None if task.lookahead == 1 else CACHE,
+        ),
     )
 
 
-def _windowed(task: Task, batches: Iterator[Any]) -> Answer:
+def _windowed(
+    task: Task, batches: Iterator[Any], cpu_seconds: Callable[[], float] | None = None
+) -> Answer:
     """From the delivery of the last warm-up batch on, as long as clips beyond the end are due."""
     tail = 2 * max(1, task.workers) * BATCH_CLIPS
     num_timed = (len(task.clips) - task.warm_up - tail) // BATCH_CLIPS
     for _ in range(task.warm_up // BATCH_CLIPS):
         next(batches)
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), cpu_seconds() if cpu_seconds else None
     for _ in range(num_timed):
         next(batches)
-    return Answer(clips=num_timed * BATCH_CLIPS, wall_seconds=time.perf_counter() - began)
+    return Answer(
+        clips=num_timed * BATCH_CLIPS,
+        wall_seconds=time.perf_counter() - began,
+        cpu_seconds=cpu_seconds() - cpu if cpu_seconds and cpu is not None else None,
+    )
 
 
 def _frames(task: Task) -> Answer:

@@ -97,7 +97,7 @@ def row_result(row: Row, rounds: list[list[Turn]], count: int) -> RowResult:
         name=row.name,
         says=row.says,
         unit=row.unit,
-        clips=round(count * row.size),
+        clips=row.num_clips(count),
         ours=ours,
         others=others,
         fastest=best.reader if best is not None else None,
@@ -122,8 +122,9 @@ def _label(row: Row, name: str | None) -> str:
     """How the reader was used in this row; ``name`` None stands for filmgate's side."""
     mode = row.mode if name is not None else row.ours_mode or row.mode
     workers = row.workers if name is None or row.others_workers is None else row.others_workers
+    ahead = f", look-ahead {row.lookahead}" if name is None and row.lookahead > 1 else ""
     by_mode = {
-        "feed": f"filmgate feed, {workers} worker{'' if workers == 1 else 's'}",
+        "feed": f"filmgate feed, {workers} worker{'' if workers == 1 else 's'}{ahead}",
         "loader": f"{name or row.ours}, DataLoader({workers})",
     }
     return by_mode.get(mode, name or row.ours)

@@ -108,10 +108,12 @@ def run_round(place: Place, row: Row, count: int) -> list[Turn]:
 
 def _mine(place: Place, row: Row, count: int) -> Answer:
     mode = row.ours_mode or row.mode
-    return _ask(place, _task(place, row, row.ours, mode, row.workers, count))
+    return _ask(place, _task(place, row, row.ours, mode, row.workers, count, row.lookahead))
 
 
-def _task(place: Place, row: Row, reader: str, mode: Mode, workers: int, count: int) -> Task:
+def _task(
+    place: Place, row: Row, reader: str, mode: Mode, workers: int, count: int, lookahead: int = 1
+) -> Task:
     warm_up, tail = WARM_UP_CLIPS, 0
     if mode == "visits":
         warm_up = 4
@@ -121,11 +123,12 @@ def _task(place: Place, row: Row, reader: str, mode: Mode, workers: int, count: 
         reader=reader,
         mode=mode,
         paths=place.paths[row.layout],
-        clips=row.clips(warm_up + round(count * row.size) + tail),
+        clips=row.clips(warm_up + row.num_clips(count) + tail),
         warm_up=warm_up,
         catalog=place.catalogs[row.layout],
         mappings=place.mappings,
         workers=workers,
+        lookahead=lookahead,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.footage import Layout
+from benchmarks.footage import NUM_VIDEOS, Layout
 from benchmarks.peers.clips import VISIT_CLIPS, Clip, random_clips, random_visits
 from benchmarks.peers.others import OTHERS
 from benchmarks.peers.readers import CEILING, OURS, OURS_CACHE, OURS_YUV
@@ -42,6 +42,10 @@ class Row:
     workers: int = 0
     others_workers: int | None = None
     """Where it differs from ``workers``."""
+    lookahead: int = 1
+    """Of filmgate's side."""
+    whole_clips: int = 1
+    """A sample has a multiple of so many clips."""
     multiple_of: int = 1
     """Clips start on multiples of it."""
     size: float = 1.0
@@ -49,6 +53,10 @@ class Row:
     bar: float | None = 1.0
     """Ratio to the fastest of the others that has to be passed; None: shown, not judged."""
     unit: str = "clips per CPU-second"
+
+    def num_clips(self, count: int) -> int:
+        """Timed clips of a sample, for the ``count`` of the command line."""
+        return -(-round(count * self.size) // self.whole_clips) * self.whole_clips
 
     def clips(self, count: int) -> list[Clip]:
         """``count`` clips, whole visits where clips come in visits."""
@@ -95,6 +103,11 @@ ROWS: tuple[Row, ...] = (
         name="two-workers", says="source video, the feed with 2 workers against 1",
         layout="source", mode="feed", others=(OURS,), workers=2, others_workers=1,
         bar=1.8, unit=WALL,
+    ),
+    Row(
+        name="look-ahead", says="source video, the feed with a look-ahead of 4 epochs against 1",
+        layout="source", mode="feed", others=(OURS,), workers=1, lookahead=4,
+        whole_clips=4 * NUM_VIDEOS,
     ),
     Row(
         name="feed", says="source video, the feed with 2 workers against DataLoader with 2",

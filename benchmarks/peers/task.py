@@ -30,6 +30,8 @@ class Task(Record, frozen=True):
     """Folder with torchcodec's custom frame mappings, named as the videos."""
     workers: int = 0
     """Worker processes of ``loader`` and ``feed``."""
+    lookahead: int = 1
+    """Epochs whose clips ``feed`` makes in one visit to a video."""
     out: str | None = None
     """Where ``frames`` writes its array."""
 
@@ -42,8 +44,8 @@ class Answer(Record, frozen=True):
     wall_seconds: float | None = None
     """Of these."""
     cpu_seconds: float | None = None
-    """User and system time of the process for these; of all processes, start-up included, where
-    there are workers."""
+    """User and system time for these, of the process and of the feed's workers; None where the
+    workers are others', who do not tell."""
     peak_rss_bytes: int | None = None
     """Most memory of the process; without its workers."""
     frames_decoded: int | None = None
