@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
-from filmgate.feed.rgb import rgb_planes
+from filmgate.feed.rgb import rgb_of
 from filmgate.feed.scaler import Scaler
 
 
@@ -55,11 +55,11 @@ class Painter:
         assert out_CHW.shape == (3, *window.size) and out_CHW.dtype == np.uint8
         upright = orientation.upright((frame.height, frame.width))
         scaled = cover(upright, window.size)
-        planes = rgb_planes(frame, orientation.turned_back(scaled), self._scaler)
+        rgb = rgb_of(frame, orientation.turned_back(scaled), self._scaler)
         rows, columns = _cut(scaled, window)
-        for plane, out_HW in zip(planes, out_CHW, strict=True):
-            picture = _turn(plane, orientation)[rows, columns]
-            out_HW[:] = picture[:, ::-1] if window.flip else picture
+        for plane, out_HW in zip(rgb.planes, out_CHW, strict=True):
+            picture = turn(plane, orientation)[rows, columns]
+            rgb.write(picture[:, ::-1] if window.flip else picture, out_HW)
 
 
 def _cut(scaled: Size, window: Window) -> tuple[slice, slice]:
@@ -69,7 +69,7 @@ def _cut(scaled: Size, window: Window) -> tuple[slice, slice]:
     return slice(top, top + wanted_height), slice(left, left + wanted_width)
 
 
-def _turn(plane_HW: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uint8]:
+def turn(plane_HW: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uint8]:
     """The plane upright; a view."""
     if orientation.mirrored:
         plane_HW = plane_HW[:, ::-1]

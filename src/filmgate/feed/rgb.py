@@ -3,8 +3,9 @@
 libswscale has three ways, and each is right only sometimes:
 
 - ``quick``, for 8-bit 4:2:0 that keeps its size: rounds three products down, so that results are
-  0 to 2.9 levels too low, and chroma is not interpolated. One level is added here, which leaves
-  -1.9 to +1. Other machines may round otherwise, so it is checked against the formula first.
+  0 to 2.9 levels too low, and chroma is not interpolated. One level is added when they are written,
+  which leaves -1.9 to +1. Other machines may round otherwise, so it is checked against the formula
+  first.
 - ``rounded``: within 0.5 of the formula, but its sums overflow (255 levels off) where blue lies
   twice above the gamut, which limited range alone can reach.
 - ``deep``: 16 bits, rounded to 8 here; never wrong, and slower.
@@ -12,6 +13,7 @@ libswscale has three ways, and each is right only sometimes:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 import av
@@ -23,8 +25,7 @@ from filmgate.feed.colour import Colour, colour_of, is_gray
 from filmgate.feed.geometry import Size
 from filmgate.feed.scaler import QUICK, Scaler, planes_of
 
-Planes = list[NDArray[np.uint8]]
-"""R, G and B, each uint8 (H, W)."""
+Plane = NDArray[np.uint8]
 QUICK_FORMATS = ("yuv420p", "yuvj420p")
 PLANAR_FORMATS = ("yuv420p", "yuv422p", "yuv444p", "yuv440p", "yuv411p", "yuv410p")
 QUICK_TOLERANCE = 2.0
@@ -33,7 +34,25 @@ OVERFLOW_LEVEL = 500.0
 _LIMITED_TO_FULL = np.clip(np.rint((np.arange(256) - 16) * (255 / 219)), 0, 255).astype(np.uint8)
 
 
-def rgb_planes(frame: av.VideoFrame, size: Size, scaler: Scaler) -> Planes:
+@dataclass(frozen=True, kw_only=True)
+class Rgb:
+    """One frame; ``write`` gives the values that count."""
+
+    planes: list[Plane]
+    """R, G and B, each uint8 (H, W)."""
+    is_one_low: bool = False
+    """Whether one level is to be added."""
+
+    def write(self, picture: Plane, out: Plane) -> None:
+        """A plane, or a view of it, into ``out``."""
+        if not self.is_one_low:
+            out[:] = picture
+            return
+        np.not_equal(picture, 255, out=out.view(np.bool_))
+        np.add(picture, out, out=out)
+
+
+def rgb_of(frame: av.VideoFrame, size: Size, scaler: Scaler) -> Rgb:
     """The whole frame at ``size``. Raises UnsupportedColour."""
     colour = colour_of(frame)
     if _can_be_quick(frame, size) and is_quick_right(colour):
@@ -44,8 +63,8 @@ def rgb_planes(frame: av.VideoFrame, size: Size, scaler: Scaler) -> Planes:
         green, blue, red = planes_of(scaler.scale(frame, size, "gbrp", colour))
         planes = [red, green, blue]
     if is_gray(frame) and frame.color_range == ColorRange.MPEG:
-        return [_LIMITED_TO_FULL[plane] for plane in planes]
-    return planes
+        planes = [_LIMITED_TO_FULL[plane] for plane in planes]
+    return Rgb(planes=planes)
 
 
 def _can_be_quick(frame: av.VideoFrame, size: Size) -> bool:
@@ -53,13 +72,10 @@ def _can_be_quick(frame: av.VideoFrame, size: Size) -> bool:
     return is_same and frame.format.name in QUICK_FORMATS
 
 
-def _quick(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> Planes:
+def _quick(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> Rgb:
     converted = scaler.scale(frame, size, "gbrp", colour, interpolation=QUICK)
     green, blue, red = planes_of(converted)
-    for plane in (red, green, blue):
-        np.minimum(plane, 254, out=plane)
-        np.add(plane, 1, out=plane)
-    return [red, green, blue]
+    return Rgb(planes=[red, green, blue], is_one_low=True)
 
 
 @cache
@@ -72,15 +88,18 @@ def is_quick_right(colour: Colour) -> bool:
         np.concatenate([luma.ravel(), u.ravel(), v.ravel()]).astype(np.uint8).reshape(192, 128),
         format="yuv420p",
     )
-    wanted = _formula(luma, u.repeat(2, 0).repeat(2, 1), v.repeat(2, 0).repeat(2, 1), colour)
-    got = np.stack(_quick(frame, (128, 128), Scaler(), colour))
+    wanted = rgb_of_samples(luma, u.repeat(2, 0).repeat(2, 1), v.repeat(2, 0).repeat(2, 1), colour)
+    rgb = _quick(frame, (128, 128), Scaler(), colour)
+    got = np.empty((3, 128, 128), np.uint8)
+    for plane, out in zip(rgb.planes, got, strict=True):
+        rgb.write(plane, out)
     return bool(np.abs(got - wanted).max() <= QUICK_TOLERANCE)
 
 
-def _formula(
+def rgb_of_samples(
     luma: NDArray[np.int64], u: NDArray[np.int64], v: NDArray[np.int64], colour: Colour
 ) -> NDArray[np.float64]:
-    """(3, H, W) R, G, B of 8-bit samples."""
+    """(3, H, W) R, G, B in 0..255 that 8-bit samples mean."""
     kr, kb = colour.weights
     luma_span, chroma_span, black = (255, 255, 0) if colour.is_full else (219, 224, 16)
     y = (luma - black) * (255 / luma_span)
@@ -121,7 +140,7 @@ def _highest(frame: av.VideoFrame, plane_number: int) -> int:
     return int(samples.max())
 
 
-def _deep(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> Planes:
+def _deep(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> list[Plane]:
     scaled = scaler.scale(frame, size, "gbrp16le", colour, interpolation=Interpolation.BILINEAR)
     green, blue, red = (
         np.ndarray(size, np.uint16, buffer=memoryview(plane), strides=(plane.line_size, 2))
