@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import av
 import numpy as np
@@ -25,39 +25,25 @@ class NotYet(Exception):
 class Ours:
     """``ClipReader``, decoders kept open as it keeps them."""
 
-    pixel_format = "rgb24"
+    pixel_format: Literal["rgb24", "yuv420p"] = "rgb24"
 
     def __init__(self, task: Task) -> None:
         catalog = open_catalog(task.catalog)
         size = (CLIP_SIZE[1], CLIP_SIZE[0])
         self._rows = rows_of(catalog, task.paths)
-        try:
-            options: dict[str, Any] = {"pixel_format": self.pixel_format}
-            self._reader = ClipReader(catalog, size=size, **options)
-        except (ValueError, TypeError) as error:
-            raise NotYet(f"ClipReader has no {self.pixel_format}: {error}") from error
+        self._reader = ClipReader(catalog, size=size, pixel_format=self.pixel_format)
 
     def read(self, clip: Clip) -> Any:
         return self._reader.read(self._rows[clip.video], clip.frames)
 
     def read_visit(self, clips: list[Clip]) -> Any:
-        """Through ``read_many`` where there is one, otherwise one after the other."""
-        read_many = getattr(self._reader, "read_many", None)
-        if read_many is None:
-            return [self.read(clip) for clip in clips]
-        return list(read_many(self._rows[clips[0].video], [clip.frames for clip in clips]))
+        return self._reader.read_many([(self._rows[clip.video], clip.frames) for clip in clips])
 
 
 class OursYuv(Ours):
     """The same in YUV 4:2:0, for conversion on the GPU."""
 
     pixel_format = "yuv420p"
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task)
-        first = self.read(task.clips[0])
-        if isinstance(first, np.ndarray) and first.shape[-1] == 3:
-            raise NotYet("ClipReader gives RGB when it is asked for yuv420p")
 
 
 class Libavcodec:
