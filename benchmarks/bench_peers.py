@@ -37,24 +37,34 @@ def main(arguments: list[str]) -> int:
         return 2
     rows = [row for row in ROWS if not options.only or row.name in options.only]
     place = prepare(options.python)
-    results = [_measure(place, row, options.rounds, options.clips) for row in rows]
+    results: list[RowResult] = []
+    for row in rows:
+        results.append(_measure(place, row, options.rounds, options.clips))
+        _write(results, {}, options.rounds)  # what is measured stays, whatever comes next
     checked = [layout for layout in LAYOUTS if any(row.layout == layout for row in rows)]
     frames: dict[str, dict[str, Check | str]] = {
         layout: check_frames(place, layout, list(EVERYBODY)) for layout in checked
     }
-    report = PeersReport(
-        header=Header(schema="filmgate.benchmark.peers", schema_version=1),
-        machine=this_machine(),
-        software=this_software(),
-        rounds=options.rounds,
-        rows=results,
-        frames=frames,
-    )
-    paths = [str(path.relative_to(ROOT)) for path in write_reports(report)]
+    paths = _write(results, frames, options.rounds)
     ratios = {row.name: row.ratio for row in results}
     holds = {row.name: row.holds for row in results}
     print(msgspec.json.encode({"reports": paths, "ratios": ratios, "holds": holds}).decode())
     return 0
+
+
+def _write(
+    results: list[RowResult], frames: dict[str, dict[str, Check | str]], rounds: int
+) -> list[str]:
+    """Write the reports anew; their paths from the root of the checkout."""
+    report = PeersReport(
+        header=Header(schema="filmgate.benchmark.peers", schema_version=1),
+        machine=this_machine(),
+        software=this_software(),
+        rounds=rounds,
+        rows=results,
+        frames=frames,
+    )
+    return [str(path.relative_to(ROOT)) for path in write_reports(report)]
 
 
 def _options(arguments: list[str]) -> argparse.Namespace:
