@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,6 +122,31 @@ def killed_run(place: Place) -> Outcome:
     outcome = all_hold(misses, of=6, what="comparisons")
     told = f"{resumed['attempts']} attempts, final loss {resumed['final_loss']!r}"
     return Outcome(figure=outcome.figure, holds=outcome.holds, details=(told, *outcome.details))
+
+
+@check(
+    name="long-proofs",
+    topic=TOPIC,
+    line="The tests that are too long for `make test` pass.",
+    bar="exit code 0",
+)
+def long_proofs(place: Place) -> Outcome:
+    command = [sys.executable, "-m", "pytest", "-m", "slow and not gpu"]
+    done = subprocess.run(
+        [*command, f"--basetemp={place.folder / 'pytest'}"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=3600,
+        check=False,
+    )
+    lines = done.stdout.strip().splitlines()
+    return Outcome(
+        figure=lines[-1].strip("= ") if lines else f"exit code {done.returncode}",
+        holds=done.returncode == 0,
+        details=() if done.returncode == 0 else tuple(lines[-40:]),
+    )
 
 
 def run_to_end(place: Place, job: Path, name: str) -> dict[str, Any]:
