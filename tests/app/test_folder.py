@@ -114,6 +114,16 @@ def test_runs_are_counted_and_not_sorted_as_text() -> None:
     assert start(Job()).name == "demo-1001"
 
 
+def test_what_a_killed_write_left_is_removed_when_the_run_goes_on() -> None:
+    folder = start(Job())
+    (folder / "catalog").mkdir()
+    left = [folder / ".report.html.abc.part", folder / "catalog/.frames.parquet.abc.part"]
+    for path in left:
+        path.write_text("half")
+    start(Job())
+    assert not any(path.exists() for path in left)
+
+
 def test_a_request_that_came_in_between_is_not_overwritten() -> None:
     folder = start(Job(), out=Path("out"))
     other = Job(train=Train(steps=7))

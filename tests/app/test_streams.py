@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,32 @@ def test_what_the_model_prints_does_not_mix_with_the_record(videos: Path, tmp_pa
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["steps"] == 2
     assert b"imported\nmade\n" in done.stderr
+
+
+def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
+    videos: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "filmgate", "run", str(videos), "--out", "run"]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    assert run.stderr is not None
+    assert "run folder" in run.stderr.readline()
+    run.send_signal(signal.SIGTERM)
+    talk = run.communicate(timeout=60)[1]
+    assert run.returncode == 75, talk
+    assert "hint: the same command again continues it" in talk
+    assert "Traceback" not in talk
+    assert not list((tmp_path / "run").rglob(".*.part"))
+
+
+def test_a_signal_ends_indexing_without_a_word_and_leaves_no_half_file(
+    videos: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "filmgate", "index", str(videos), "--out", "c"]
+    index = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    while not (tmp_path / "c").exists():
+        time.sleep(0.01)
+    index.send_signal(signal.SIGTERM)
+    talk = index.communicate(timeout=60)[1]
+    assert index.returncode == 128 + signal.SIGTERM
+    assert "Traceback" not in talk
+    assert not list((tmp_path / "c").iterdir())

@@ -5,6 +5,7 @@ Heavy rooms are imported inside the commands that need them, so that ``--help`` 
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,6 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
+from filmgate.app.interrupt import Terminated, answer_sigterm
 from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError, VideoError
 
@@ -43,6 +45,7 @@ Labels = Annotated[
 
 def main() -> None:
     """Run the command line and exit with its code: 0 done, 2 mend the input, 1 failed otherwise."""
+    answer_sigterm()
     sys.exit(run_command_line(sys.argv[1:]))
 
 
@@ -59,8 +62,10 @@ def run_command_line(arguments: list[str]) -> int:
         return 1
     except OSError as error:
         return _report(_mendable(error))
+    except Terminated:
+        return 128 + signal.SIGTERM
     except (KeyboardInterrupt, typer.Abort):
-        return 130
+        return 128 + signal.SIGINT
 
 
 def _mendable(error: OSError) -> UserError:

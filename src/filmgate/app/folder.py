@@ -14,6 +14,7 @@ import msgspec
 from filmgate.catalog.labels import Labels
 from filmgate.errors import UserError
 from filmgate.records import Header, Record, digest_bytes, read_record, write_record
+from filmgate.records.files import remove_unfinished
 from filmgate.spec import Job, write_job
 from filmgate.units import format_bytes
 
@@ -93,10 +94,13 @@ def open_folder(folder: Path) -> None:
 def keep_request(folder: Path, request: Request, job: Job) -> None:
     """Write ``request.json`` and the effective ``job.toml``; the caller holds the folder.
 
-    Raises UserError when the folder holds another request by now, or cannot be written.
+    What killed writes left in it is removed. Raises UserError when the folder holds another
+    request by now, or cannot be written.
     """
     _refuse_other_request(folder, request)
     with _writing(folder):
+        remove_unfinished(folder)
+        remove_unfinished(folder / "catalog")
         write_job(folder / "job.toml", job)
         if _read_request(folder) is None:
             write_record(folder / "request.json", request)

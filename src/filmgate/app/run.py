@@ -19,6 +19,7 @@ from filmgate.app.folder import (
 )
 from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
+from filmgate.app.interrupt import interruptible
 from filmgate.app.report import write_report
 from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
@@ -68,8 +69,8 @@ def walk(
     request = make_request(paths, labels, job)
     folder = choose_folder(out, _name(videos, job, job_file), request).absolute()
     open_folder(folder)
-    talk.note(f"run folder: {folder}")
-    with hold_folder(folder):
+    with hold_folder(folder), interruptible():
+        talk.note(f"run folder: {folder}")
         if (folder / RUN_FILE).exists():
             talk.note("this run is finished; choose another --out to run again")
             return read_record(folder / RUN_FILE, RunRecord)

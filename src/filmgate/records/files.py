@@ -14,6 +14,7 @@ from filmgate.errors import UserError
 from filmgate.records.base import Record
 
 R = TypeVar("R", bound=Record)
+_UNFINISHED = ".part"
 
 
 def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
@@ -31,7 +32,9 @@ def write_file(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
 
 
 def _replace(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    descriptor, temporary = tempfile.mkstemp(
+        prefix=f".{path.name}.", suffix=_UNFINISHED, dir=path.parent
+    )
     try:
         with os.fdopen(descriptor, "wb") as file:
             if callable(write):
@@ -46,6 +49,12 @@ def _replace(path: Path, write: bytes | Callable[[BinaryIO], object]) -> None:
         Path(temporary).unlink(missing_ok=True)
         raise
     fsync_folder(path.parent)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what killed writes left in a folder into which nobody writes now."""
+    for path in folder.glob(f".*{_UNFINISHED}"):
+        path.unlink(missing_ok=True)
 
 
 def fsync_folder(folder: Path) -> None:

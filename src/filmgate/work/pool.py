@@ -188,9 +188,9 @@ def _serve(connection: Connection, function: Callable[[Item], Value]) -> None:
     while True:
         try:
             _, item = connection.recv()
-        except EOFError:
-            return
-        connection.send(_call(function, item))
+            connection.send(_call(function, item))
+        except (EOFError, BrokenPipeError, ConnectionResetError):
+            return  # the parent has gone, or has ended this pool
 
 
 def _call(function: Callable[[Item], Value], item: Item) -> tuple[bool, object]:
