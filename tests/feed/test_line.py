@@ -13,6 +13,7 @@ from filmgate.errors import DeadlineError
 from filmgate.feed.ahead import Ahead
 from filmgate.feed.clip_maker import failure, order_over, sample_of
 from filmgate.feed.division import Division
+from filmgate.feed.kept_frames import KeptFrames
 from filmgate.feed.line import Line, Place
 from filmgate.feed.messages import ClipDone, ClipFailed, Effort, FailureKind, Task, Visit
 from filmgate.feed.policy import MAX_SUBSTITUTES, Policy
@@ -32,7 +33,15 @@ class Bench:
         division = Division(first=0, num_samples=None, batch_size=4, rank=0, world_size=1)
         slots = range(num_slots, num_slots + num_cache_slots)
         ahead = Ahead(self.order, division, num_epochs=job.data.lookahead, slots=slots)
-        self.line = Line(division, self.policy, ahead, Tally(), num_slots, lambda: None)
+        self.line = Line(
+            division=division,
+            policy=self.policy,
+            ahead=ahead,
+            kept_frames=KeptFrames(None, self.order, catalog),
+            tally=Tally(),
+            num_slots=num_slots,
+            wake=lambda: None,
+        )
         self.line.begin()
 
     def tasks(self) -> list[Task]:

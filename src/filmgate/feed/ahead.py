@@ -83,6 +83,10 @@ class Ahead:
         if slot in self._slots:
             self._free.append(slot)
 
+    def is_alone(self, video: int) -> bool:
+        """Whether each clip of a video is made by itself, and nothing else with it."""
+        return video in self._alone
+
     def leave_alone(self, video: int) -> None:
         """Make each clip of a video by itself from now on: something in it goes wrong."""
         self._alone.add(video)

@@ -71,7 +71,7 @@ def assemble(
         if place.done is None:
             frames_BTCHW[row] = 0
             continue
-        frames_BTCHW[row] = source.clip(place)
+        source.write_clip(place, frames_BTCHW[row])
         valid_B[row], video_ids[row] = True, place.done.video_id
         labels_B[row] = targets.class_of(place.done)
         video_B[row] = place.done.sample.video

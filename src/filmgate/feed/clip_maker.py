@@ -18,6 +18,7 @@ from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.order import Order, Sample, make_order
 from filmgate.errors import UnreadableVideo, VideoError
 from filmgate.feed.colour import UnsupportedColour
+from filmgate.feed.frame_store import FrameStore, KeptVideo, fill_of
 from filmgate.feed.messages import (
     ClipDone,
     ClipFailed,
@@ -40,6 +41,7 @@ ClipOfSlot = Callable[[int], NDArray[np.uint8]]
 class Canvas:
     """A clip in the making."""
 
+    task: Task
     sample: Sample
     out_TCHW: NDArray[np.uint8]
 
@@ -47,8 +49,11 @@ class Canvas:
 class ClipMaker:
     """Makes the clips of one split of a job; keeps decoders and scalers between clips."""
 
-    def __init__(self, job: Job, order: Order, videos: OpenVideos) -> None:
+    def __init__(
+        self, job: Job, order: Order, videos: OpenVideos, store: FrameStore | None
+    ) -> None:
         self._job = job
+        self._store = store
         self._order = order
         self._videos = videos
         self._painter = Painter()
@@ -61,15 +66,15 @@ class ClipMaker:
         A deadline given here is looked at between frames; a single frame can go past it.
         Raises UserError when a clip is too short and the job says ``raise``.
         """
-        if visit.is_shared:
-            together = self._make(visit.tasks, clip_of_slot, clip_deadline_seconds)
+        if visit.does_more:
+            together = self._make(visit.tasks, clip_of_slot, clip_deadline_seconds, may_fill=True)
             if all(isinstance(made, ClipDone) for made in together):
                 return together
         # One by one, so that each clip gets the verdict that it would have got by itself.
         return tuple(
             made
             for task in visit.tasks
-            for made in self._make((task,), clip_of_slot, clip_deadline_seconds)
+            for made in self._make((task,), clip_of_slot, clip_deadline_seconds, may_fill=False)
         )
 
     def _make(
@@ -77,11 +82,13 @@ class ClipMaker:
         tasks: tuple[Task, ...],
         clip_of_slot: ClipOfSlot,
         clip_deadline_seconds: float | None,
+        *,
+        may_fill: bool,
     ) -> tuple[Made, ...]:
         """All of the clips, or all of them failed; the first report carries the effort."""
         watch = Watch()
         clips = [
-            Canvas(sample=sample_of(self._order, task), out_TCHW=clip_of_slot(task.slot))
+            Canvas(task=task, sample=sample_of(self._order, task), out_TCHW=clip_of_slot(task.slot))
             for task in tasks
         ]
         row = clips[0].sample.video
@@ -89,7 +96,9 @@ class ClipMaker:
         decoded_before = video.reader.num_decoded
         watch.lap("look-up")
         deadline_seconds = clip_deadline_seconds and clip_deadline_seconds * len(tasks)
-        fault = self._try(clips, video, watch, deadline_seconds)
+        kept: list[int] = []
+        frames = self._paint(clips, video, watch, kept, may_fill=may_fill)
+        fault = _try(frames, watch, deadline_seconds)
         effort = watch.effort(video.reader.num_decoded - decoded_before)
         efforts = [effort, *[Effort()] * (len(tasks) - 1)]
         facts = video.facts
@@ -100,75 +109,115 @@ class ClipMaker:
                 for task, clip, effort in zip(tasks, clips, efforts, strict=True)
             )
         return tuple(
-            _done(task, clip.sample, video, effort)
+            _done(task, clip.sample, video, effort, tuple(kept))
             for task, clip, effort in zip(tasks, clips, efforts, strict=True)
         )
 
-    def _try(
+    def _paint(
         self,
         clips: list[Canvas],
         video: OpenVideo,
         watch: Watch,
-        deadline_seconds: float | None,
-    ) -> tuple[FailureKind, str] | None:
-        """Paint the clips; None when all of them came out, otherwise what went wrong."""
-        try:
-            for _ in self._paint(clips, video, watch):
-                if deadline_seconds is not None and watch.seconds > deadline_seconds:
-                    return "deadline", f"took longer than {deadline_seconds:g} s"
-        except UnreadableVideo as error:
-            return "unreadable", error.reason
-        except VideoError as error:
-            return "undecodable", error.reason
-        except UnsupportedColour as error:
-            return "undecodable", str(error)
-        except (av.FFmpegError, OSError) as error:
-            return "undecodable", f"reading failed: {error}"
-        finally:
-            watch.lap("decode")
-        return None
+        kept: list[int],
+        *,
+        may_fill: bool,
+    ) -> Iterator[None]:
+        """Decode each frame once and convert it for every clip that shows it.
 
-    def _paint(self, clips: list[Canvas], video: OpenVideo, watch: Watch) -> Iterator[None]:
-        """Decode each frame once and convert it for every clip that shows it."""
-        wanted = sorted({index for clip in clips for index in clip.sample.frame_indices_T.tolist()})
-        for index, frame in video.reader.frames(wanted):
+        Frames with a place in the store are written there, and added to ``kept``.
+        """
+        row = clips[0].sample.video
+        place = self._store.video(row) if self._store is not None else None
+        wanted = np.unique(np.concatenate([self._copy_kept(clip) for clip in clips]))
+        indices = wanted.tolist()
+        if place is not None and may_fill and clips[0].task.fill:
+            indices = fill_of(video.reader.table, wanted, place)
+        for index, frame in video.reader.frames(indices):
             watch.lap("decode")
+            is_kept = place is not None and self._keep(frame, video, place, index)
+            if is_kept:
+                kept.append(index)
             for clip in clips:
-                self._paint_frame(index, frame, clip, video)
+                self._paint_frame(index, frame, clip, video, is_kept=is_kept)
             watch.lap("convert")
             yield
 
+    def _copy_kept(self, clip: Canvas) -> NDArray[np.int64]:
+        """Cut the frames that the store has; the frames that it does not have."""
+        indices_T = clip.sample.frame_indices_T
+        if self._store is None or not clip.task.have:
+            return indices_T
+        have_T = np.frombuffer(clip.task.have, np.bool_)
+        for place in np.flatnonzero(have_T).tolist():
+            self._store.write_frame(clip.sample, int(indices_T[place]), clip.out_TCHW[place])
+        return indices_T[~have_T]
+
+    def _keep(self, frame: av.VideoFrame, video: OpenVideo, place: KeptVideo, index: int) -> bool:
+        assert self._store is not None
+        return self._store.keep(self._painter, frame, video.orientation, place, index)
+
     def _paint_frame(
-        self, index: int, frame: av.VideoFrame, clip: Canvas, video: OpenVideo
+        self, index: int, frame: av.VideoFrame, clip: Canvas, video: OpenVideo, *, is_kept: bool
     ) -> None:
         """A frame that the clip shows twice is converted once."""
         places = np.flatnonzero(clip.sample.frame_indices_T == index).tolist()
         if not places:
             return
         first, *others = places
+        if is_kept and self._store is not None:
+            self._store.write_frame(clip.sample, index, clip.out_TCHW[first])
+        else:
+            self._paint_window(frame, clip, video, clip.out_TCHW[first])
+        for other in others:
+            clip.out_TCHW[other] = clip.out_TCHW[first]
+
+    def _paint_window(
+        self, frame: av.VideoFrame, clip: Canvas, video: OpenVideo, out_CHW: NDArray[np.uint8]
+    ) -> None:
         window = Window(
             size=(self._job.clip.height, self._job.clip.width),
             top_share=clip.sample.crop_top_share,
             left_share=clip.sample.crop_left_share,
             flip=clip.sample.flip,
         )
-        self._painter.paint(frame, video.orientation, window, clip.out_TCHW[first])
-        for other in others:
-            clip.out_TCHW[other] = clip.out_TCHW[first]
+        self._painter.paint(frame, video.orientation, window, out_CHW)
 
     def close(self) -> None:
         """Close the decoders."""
         self._videos.close()
 
 
-def make_clip_maker(job: Job, catalog: Catalog, split: Split) -> ClipMaker:
+def _try(
+    frames: Iterator[None], watch: Watch, deadline_seconds: float | None
+) -> tuple[FailureKind, str] | None:
+    """Make all the frames; None when they came out, otherwise what went wrong."""
+    try:
+        for _ in frames:
+            if deadline_seconds is not None and watch.seconds > deadline_seconds:
+                return "deadline", f"took longer than {deadline_seconds:g} s"
+    except UnreadableVideo as error:
+        return "unreadable", error.reason
+    except VideoError as error:
+        return "undecodable", error.reason
+    except UnsupportedColour as error:
+        return "undecodable", str(error)
+    except (av.FFmpegError, OSError) as error:
+        return "undecodable", f"reading failed: {error}"
+    finally:
+        watch.lap("decode")
+    return None
+
+
+def make_clip_maker(
+    job: Job, catalog: Catalog, split: Split, store: FrameStore | None = None
+) -> ClipMaker:
     """A maker with its own order and decoders over a catalog."""
     videos = OpenVideos(catalog)
 
     def frame_table(row: int) -> FrameTable:
         return videos.get(row).reader.table
 
-    return ClipMaker(job, order_over(job, catalog, split, frame_table), videos)
+    return ClipMaker(job, order_over(job, catalog, split, frame_table), videos, store)
 
 
 def order_over(
@@ -217,7 +266,9 @@ def failure(
     )
 
 
-def _done(task: Task, sample: Sample, video: OpenVideo, effort: Effort) -> ClipDone:
+def _done(
+    task: Task, sample: Sample, video: OpenVideo, effort: Effort, kept: tuple[int, ...]
+) -> ClipDone:
     table = video.reader.table
     return ClipDone(
         task=task,
@@ -227,4 +278,5 @@ def _done(task: Task, sample: Sample, video: OpenVideo, effort: Effort) -> ClipD
         content_digest=video.facts.content_digest,
         label=video.facts.label,
         effort=effort,
+        kept=kept,
     )

@@ -19,6 +19,8 @@ from filmgate.feed.ahead import Ahead
 from filmgate.feed.batch import Batch, assemble
 from filmgate.feed.division import Division
 from filmgate.feed.failures import FailureLog
+from filmgate.feed.frame_store import StorePlan
+from filmgate.feed.kept_frames import KeptFrames
 from filmgate.feed.line import Line
 from filmgate.feed.policy import Policy
 from filmgate.feed.source import ClipSource
@@ -41,6 +43,7 @@ class Feed:
         division: Division,
         num_workers: int,
         cache_slots: range,
+        store_plan: StorePlan | None,
         open_source: Callable[[], ClipSource],
     ) -> None:
         self.num_workers = num_workers
@@ -48,6 +51,8 @@ class Feed:
         self._order = order
         self._lookahead = job.data.lookahead
         self._cache_slots = cache_slots
+        self._store_plan = store_plan
+        self._catalog = catalog
         self._open_source = open_source
         self._targets = targets
         self._division = division
@@ -56,6 +61,7 @@ class Feed:
         self._tally = Tally()
         self._next_sample = division.first
         self._source: ClipSource | None = None
+        self._kept_frames = KeptFrames(store_plan, order, catalog)
         self._at_exit: weakref.finalize[[], Feed] | None = None
         self._line: Line | None = None
 
@@ -150,6 +156,7 @@ class Feed:
         """
         if self._source is None:
             self._source = self._open_source()
+            self._kept_frames = KeptFrames(self._store_plan, self._order, self._catalog)
             self._at_exit = weakref.finalize(self, self._source.close)
 
     def close(self) -> None:
@@ -168,12 +175,13 @@ class Feed:
                 self._order, division, num_epochs=self._lookahead, slots=self._cache_slots
             )
             self._line = Line(
-                division,
-                self._policy,
-                ahead,
-                self._tally,
-                self._source.num_slots,
-                self._source.wake,
+                division=division,
+                policy=self._policy,
+                ahead=ahead,
+                kept_frames=self._kept_frames,
+                tally=self._tally,
+                num_slots=self._source.num_slots,
+                wake=self._source.wake,
             )
             self._source.begin(self._line)
         return self._source, self._line

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from filmgate.errors import DeadlineError
 from filmgate.feed.ahead import Ahead
 from filmgate.feed.division import Division
+from filmgate.feed.kept_frames import KeptFrames
 from filmgate.feed.messages import ClipDone, ClipFailed, FailureKind, Made, Task, Visit
 from filmgate.feed.policy import Policy
 from filmgate.feed.stats import Tally
@@ -45,9 +46,11 @@ class Line:
 
     def __init__(
         self,
+        *,
         division: Division,
         policy: Policy,
         ahead: Ahead,
+        kept_frames: KeptFrames,
         tally: Tally,
         num_slots: int,
         wake: Callable[[], None],
@@ -55,6 +58,7 @@ class Line:
         self._division = division
         self._policy = policy
         self._ahead = ahead
+        self._kept_frames = kept_frames
         self._tally = tally
         self._num_slots = num_slots
         self._wake = wake
@@ -75,19 +79,26 @@ class Line:
         """What is to be started next; None when there is nothing for now.
 
         The task at the front, with the clips of the same video that wait as well and, as far as
-        the cache has slots, with those that later epochs ask for.
+        the cache has slots, with those that later epochs ask for. Clips whose frames are all in
+        the store are settled at once.
         """
         with self._changed:
-            if not self._todo:
-                return None
-            _, task = self._todo.popitem(last=False)
-            tasks = [task, *self._companions(task)]
-            return Visit(tasks=tuple(tasks))
+            while self._todo:
+                _, task = self._todo.popitem(last=False)
+                may_fill = not self._ahead.is_alone(self._policy.video_of(task))
+                served = self._kept_frames.serve(task, may_fill=may_fill)
+                if isinstance(served, Task):
+                    return Visit(tasks=(served, *self._companions(task)))
+                self._tally.add_from_cache()
+                self.settle(served)
+            return None
 
     def settle(self, reply: Made) -> None:
         """Take the report on a task."""
         with self._changed:
             self._tally.add(reply)
+            if isinstance(reply, ClipDone):
+                self._kept_frames.mark(reply)
             is_open = reply.task.position < self._next_position
             if self._ahead.is_promised(reply.task.position):
                 self._ahead.settle(reply, is_open=is_open)
@@ -98,10 +109,10 @@ class Line:
     def give_back(self, visit: Visit, fault: tuple[FailureKind, str] | None) -> None:
         """Take back a visit whose worker is gone; ``fault`` is what it did, if anything.
 
-        Of several clips none is blamed: each is made again by itself.
+        A visit that does more than one clip asks for blames none: each is made again by itself.
         """
         with self._changed:
-            if not visit.is_shared:
+            if not visit.does_more:
                 self._give_back_one(visit.tasks[0], fault)
                 return
             if fault is not None:
@@ -225,7 +236,7 @@ class Line:
 
     def _queue_again(self, place: Place, task: Task) -> None:
         place.slot = self._own_slot(place.position)
-        self._queue(replace(task, slot=place.slot), at_front=True)
+        self._queue(replace(task, slot=place.slot, have=b"", fill=False), at_front=True)
 
     def _queue(self, task: Task, *, at_front: bool) -> None:
         self._todo[task.position] = task

@@ -26,6 +26,14 @@ class Task:
     """Global number of the sample."""
     attempt: int
     """0, or which replacement it is."""
+    have: bytes = b""
+    """A byte for each clip frame, 1 where the frame is in the store; empty for none of them."""
+    fill: bool = False
+    """Keep the frames that come out of the decoder with the missing ones as well."""
+
+
+IN_STORE = -1
+"""Slot of a clip that needs none, because all of its frames are in the store."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +44,9 @@ class Visit:
     """The clip that is wanted first, and those made on the way; at least one."""
 
     @property
-    def is_shared(self) -> bool:
-        """Whether it has several clips; then none of them is to blame when it goes wrong."""
-        return len(self.tasks) > 1
+    def does_more(self) -> bool:
+        """Whether more is done than one clip asks for; then no clip is blamed if it goes wrong."""
+        return len(self.tasks) > 1 or self.tasks[0].fill
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +78,8 @@ class ClipDone:
     label: str | None
     """As the catalog has it."""
     effort: Effort
+    kept: tuple[int, ...] = ()
+    """Frames of the video that were written into the store on the way."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from filmgate.feed.clip_maker import make_clip_maker, order_over
 from filmgate.feed.crew import Crew
 from filmgate.feed.division import Division
 from filmgate.feed.feed import Feed
+from filmgate.feed.frame_store import StorePlan, create_store, plan_store
 from filmgate.feed.process import start_process
 from filmgate.feed.source import ClipSource, LocalSource, PooledSource
 from filmgate.feed.targets import choose_targets
@@ -48,6 +49,7 @@ def open_feed(
     )
     num_workers = _num_workers(job, division)
     plan = arena_plan(job, order, division, num_workers)
+    store_plan = _store_plan(job, catalog, order)
     feed = Feed(
         job=job,
         catalog=catalog,
@@ -56,7 +58,8 @@ def open_feed(
         division=division,
         num_workers=num_workers,
         cache_slots=range(plan.num_slots, plan.num_slots + plan.num_cache_slots),
-        open_source=lambda: _open_source(job, catalog, split, plan, num_workers),
+        store_plan=store_plan,
+        open_source=lambda: _open_source(job, catalog, split, plan, store_plan, num_workers),
     )
     feed.start()
     return feed
@@ -116,22 +119,35 @@ def arena_plan(job: Job, order: Order, division: Division, num_workers: int) -> 
 
 
 def _open_source(
-    job: Job, catalog: Catalog, split: Split, plan: ArenaPlan, num_workers: int
+    job: Job,
+    catalog: Catalog,
+    split: Split,
+    plan: ArenaPlan,
+    store_plan: StorePlan | None,
+    num_workers: int,
 ) -> ClipSource:
     deadline_seconds = job.limits.clip_deadline_seconds
+    store = create_store(store_plan, plan.cache_folder, is_shared=num_workers > 0)
     if num_workers == 0:
-        return LocalSource(
-            make_clip_maker(job, catalog, split), private_arena(plan), deadline_seconds
-        )
+        maker = make_clip_maker(job, catalog, split, store)
+        return LocalSource(maker, private_arena(plan), store, deadline_seconds)
     arena = create_arena(plan)
     crew = Crew(
-        lambda: start_process(arena, job, catalog, split),
+        lambda: start_process(arena, store, job, catalog, split),
         size=num_workers,
         clip_deadline_seconds=deadline_seconds,
     )
-    source = PooledSource(arena, crew, deadline_seconds * max_clips_in_visit(job, split))
+    source = PooledSource(arena, store, crew, deadline_seconds * max_clips_in_visit(job, split))
     source.start()
     return source
+
+
+def _store_plan(job: Job, catalog: Catalog, order: Order) -> StorePlan | None:
+    """Decoded frames are kept for training, unless the cache holds clips made ahead."""
+    if job.limits.cache is None or job.data.lookahead > 1 or order.facts.split == "holdout":
+        return None
+    plan = plan_store(job, catalog, order, parse_bytes(job.limits.cache))
+    return plan if plan.videos else None
 
 
 def max_clips_in_visit(job: Job, split: Split) -> int:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
 from filmgate.feed.arena import Arena, ArenaHandle
+from filmgate.feed.frame_store import FrameStore, StorePlan
 from filmgate.spec import Job
 
 REAP_SECONDS = 0.2
@@ -37,6 +38,8 @@ class Setup:
 
     arena: ArenaHandle
     """The arena's memory, under the same numbers in both processes."""
+    store: tuple[StorePlan, int] | None
+    """Where decoded frames are kept, if they are."""
     job: Job
     catalog: Catalog
     split: Split
@@ -68,20 +71,29 @@ class WorkerProcess:
             return None
 
 
-def start_process(arena: Arena, job: Job, catalog: Catalog, split: Split) -> WorkerProcess:
+def start_process(
+    arena: Arena, store: FrameStore | None, job: Job, catalog: Catalog, split: Split
+) -> WorkerProcess:
     """Start a worker; its first message says that it is ready."""
     ours, theirs = multiprocessing.Pipe()
     lifeline_reader, lifeline = os.pipe()
+    kept = (store.handle[1],) if store is not None else ()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     with theirs:
         process = subprocess.Popen(
             [sys.executable, "-c", _BOOT, path, str(theirs.fileno()), str(lifeline_reader)],
-            pass_fds=(theirs.fileno(), lifeline_reader, *arena.descriptors),
+            pass_fds=(theirs.fileno(), lifeline_reader, *arena.descriptors, *kept),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
         )
     os.close(lifeline_reader)
-    setup = Setup(arena=arena.handle, job=job, catalog=catalog, split=split)
+    setup = Setup(
+        arena=arena.handle,
+        store=store.handle if store is not None else None,
+        job=job,
+        catalog=catalog,
+        split=split,
+    )
     with contextlib.suppress(BrokenPipeError):  # it is dead already, as its closed pipe will say
         ours.send(setup)
     return WorkerProcess(process=process, connection=ours, lifeline=lifeline)

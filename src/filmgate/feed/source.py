@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from filmgate.feed.arena import Arena, ClipShape
 from filmgate.feed.clip_maker import ClipMaker
 from filmgate.feed.crew import START_DEADLINE_SECONDS, Crew, Lost
+from filmgate.feed.frame_store import FrameStore
 from filmgate.feed.line import Line, Place
+from filmgate.feed.messages import IN_STORE
 
 CLOSE_DEADLINE_SECONDS = 30.0
 """How long the pump may take to end its workers."""
@@ -43,8 +45,8 @@ class ClipSource(Protocol):
     def take(self, index: int) -> Place:
         """The ``index``-th undelivered place, settled. Raises what stopped the source."""
 
-    def clip(self, place: Place) -> NDArray[np.uint8]:
-        """(T, C, H, W) of a place that was taken; a view that ends with the place's release."""
+    def write_clip(self, place: Place, out_TCHW: NDArray[np.uint8]) -> None:
+        """Copy the clip of a place that was taken and is not released."""
 
     @property
     def process_ids(self) -> list[int]:
@@ -58,14 +60,33 @@ class ClipSource(Protocol):
         """End it. May be called again."""
 
 
+def copy_clip(
+    place: Place, arena: Arena, store: FrameStore | None, out_TCHW: NDArray[np.uint8]
+) -> None:
+    """Copy a settled place's clip out of its slot, or put it together from kept frames."""
+    assert place.done is not None
+    if place.slot == IN_STORE:
+        assert store is not None
+        store.write_clip(place.done.sample, out_TCHW)
+    else:
+        out_TCHW[:] = arena.clip(place.slot)
+
+
 class LocalSource:
     """Makes each clip when it is asked for, on the thread that asks."""
 
-    def __init__(self, maker: ClipMaker, arena: Arena, clip_deadline_seconds: float) -> None:
+    def __init__(
+        self,
+        maker: ClipMaker,
+        arena: Arena,
+        store: FrameStore | None,
+        clip_deadline_seconds: float,
+    ) -> None:
         self.num_slots = arena.plan.num_slots
         self.clip_shape = arena.plan.clip_shape
         self._maker = maker
         self._arena = arena
+        self._store = store
         self._deadline_seconds = clip_deadline_seconds
         self._line: Line | None = None
 
@@ -85,30 +106,36 @@ class LocalSource:
         assert self._line is not None
         while (place := self._line.look(index)) is None:
             visit = self._line.next_visit()
-            assert visit is not None
+            if visit is None:  # the clip came out of the store
+                continue
             for made in self._maker.make(
                 visit, self._arena.clip, clip_deadline_seconds=self._deadline_seconds
             ):
                 self._line.settle(made)
         return place
 
-    def clip(self, place: Place) -> NDArray[np.uint8]:
-        """A view of the slot."""
-        return self._arena.clip(place.slot)
+    def write_clip(self, place: Place, out_TCHW: NDArray[np.uint8]) -> None:
+        """From its slot or from the store."""
+        copy_clip(place, self._arena, self._store, out_TCHW)
 
     def close(self) -> None:
         """Close the decoders."""
         self._maker.close()
         self._arena.close()
+        if self._store is not None:
+            self._store.close()
 
 
 class PooledSource:
     """Workers fill the slots of an arena; one thread, the pump, gives them tasks and hears them."""
 
-    def __init__(self, arena: Arena, crew: Crew, visit_deadline_seconds: float) -> None:
+    def __init__(
+        self, arena: Arena, store: FrameStore | None, crew: Crew, visit_deadline_seconds: float
+    ) -> None:
         self.num_slots = arena.plan.num_slots
         self.clip_shape = arena.plan.clip_shape
         self._arena = arena
+        self._store = store
         self._crew = crew
         # Between two events lie at most a visit or a start, and the burial of who failed at it.
         self._patience_seconds = visit_deadline_seconds + START_DEADLINE_SECONDS + 60
@@ -136,9 +163,9 @@ class PooledSource:
         assert self._line is not None
         return self._line.take(index, self._patience_seconds)
 
-    def clip(self, place: Place) -> NDArray[np.uint8]:
-        """A view of the slot."""
-        return self._arena.clip(place.slot)
+    def write_clip(self, place: Place, out_TCHW: NDArray[np.uint8]) -> None:
+        """From its slot or from the store."""
+        copy_clip(place, self._arena, self._store, out_TCHW)
 
     @property
     def process_ids(self) -> list[int]:
@@ -164,6 +191,8 @@ class PooledSource:
         if threading.current_thread() is not self._pump:  # the garbage collector runs anywhere
             self._pump.join(CLOSE_DEADLINE_SECONDS)
         self._arena.close()
+        if self._store is not None:
+            self._store.close()
         self._wake_writer.close()
         self._line = None  # it holds this source, and both would wait for the garbage collector
 

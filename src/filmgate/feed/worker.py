@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from filmgate.errors import UserError
 from filmgate.feed.arena import Arena, open_arena
 from filmgate.feed.clip_maker import ClipMaker, make_clip_maker
+from filmgate.feed.frame_store import open_store
 from filmgate.feed.messages import Fault, Ready, Visit
 from filmgate.feed.process import Setup
 
@@ -23,7 +24,8 @@ def main(connection_descriptor: int, lifeline: int) -> None:
     try:
         setup: Setup = connection.recv()
         arena = open_arena(setup.arena)
-        maker = make_clip_maker(setup.job, setup.catalog, setup.split)
+        store = open_store(setup.store)
+        maker = make_clip_maker(setup.job, setup.catalog, setup.split, store)
         connection.send(Ready())
         _serve(connection, arena, maker)
     except (BrokenPipeError, ConnectionResetError):

@@ -108,7 +108,8 @@ class Limits(Record, frozen=True, forbid_unknown_fields=True):
     prefetch_batches: Positive = 4
     """Finished or half-filled batches kept ready; with the batch size it bounds shared memory."""
     cache: Annotated[str, Meta(pattern=r"^[0-9]+([.][0-9]+)? ?([kKMGT]i?)?B?$")] | None = None
-    """Memory for decoded pixels, for example ``8GB``; unset: none. See ``lookahead``."""
+    """Memory for decoded pixels, for example ``8GB``; unset: none. It holds the clips of later
+    epochs with ``lookahead``, and otherwise decoded frames for repeated use."""
     cache_folder: str | None = None
     """A folder on a local disk to hold the cache; unset: RAM."""
     train_threads: Annotated[int, Meta(ge=1, le=1024)] | None = None
