@@ -214,7 +214,7 @@ def test_the_budget_stops_the_feed_and_names_the_worst_videos(own_catalog, own_f
         (own_footage / name).unlink()
     with (
         open_feed(job_of(1), own_catalog) as feed,
-        pytest.raises(FeedError, match=r"\d+ clips failed .*warm1\.mp4 \(\d+ times: ") as caught,
+        pytest.raises(FeedError, match=r"\d+ attempts .*warm1\.mp4 \(\d+ times: ") as caught,
     ):
         take(feed, 50)
     assert "error_budget" in caught.value.hint
@@ -224,7 +224,7 @@ def test_no_failure_is_free_with_a_budget_of_zero(own_catalog, own_footage):
     (own_footage / "cold" / "cold0.mp4").unlink()
     with (
         open_feed(job_of(0, error_budget=0.0), own_catalog) as feed,
-        pytest.raises(FeedError, match="1 clips failed"),
+        pytest.raises(FeedError, match="1 attempts failed"),
     ):
         take(feed, 20)
 

@@ -72,7 +72,8 @@ class FailureLog:
             for path, count in self._by_path.most_common(NAMED_VIDEOS)
         ]
         return FeedError(
-            f"{self.num_failed} clips failed among the first {self._num_seen}, more than the "
-            f"error budget of {self._data.error_budget:g} allows; worst: {'; '.join(worst)}",
+            f"{self.num_failed} attempts failed, replacements included, for the first "
+            f"{self._num_seen} samples, more than the error budget of "
+            f"{self._data.error_budget:g} allows; worst: {'; '.join(worst)}",
             hint="mend or remove these videos and index again, or raise error_budget in [data]",
         )
