@@ -71,6 +71,8 @@ def _cut(scaled: Size, window: Window) -> tuple[slice, slice]:
 
 def turn(plane_HW: NDArray[np.uint8], orientation: Orientation) -> NDArray[np.uint8]:
     """The plane upright; a view."""
+    if not orientation.rotation_degrees and not orientation.mirrored:
+        return plane_HW
     if orientation.mirrored:
         plane_HW = plane_HW[:, ::-1]
     return np.rot90(plane_HW, k=-orientation.rotation_degrees // 90)

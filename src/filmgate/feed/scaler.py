@@ -44,11 +44,11 @@ class Scaler:
             size[1],
             size[0],
             format_name,
-            src_colorspace=colour.matrix,
-            dst_colorspace=colour.matrix,
+            src_colorspace=int(colour.matrix),
+            dst_colorspace=int(colour.matrix),
             interpolation=int(interpolation),
-            src_color_range=colour.range,
-            dst_color_range=target_range,
+            src_color_range=int(colour.range),
+            dst_color_range=int(target_range),
             threads=1,
         )
 

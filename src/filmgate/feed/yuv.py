@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from filmgate.feed.colour import Colour, colour_of, is_gray
 from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
 from filmgate.feed.picture import Window, turn
-from filmgate.feed.rgb import rgb_of_samples
+from filmgate.feed.rgb import QUICK_FORMATS, rgb_of_samples
 from filmgate.feed.scaler import Scaler, planes_of
 
 
@@ -49,13 +49,14 @@ def paint_yuv(
         rows = slice(step * top, step * top + out_HW.shape[0])
         columns = slice(step * left, step * left + out_HW.shape[1])
         cut = picture[rows, columns]
-        out_HW[:] = cut[:, ::-1] if window.flip else cut
+        np.copyto(out_HW, cut[:, ::-1] if window.flip else cut)
 
 
 def _planes(frame: av.VideoFrame, size: Size, scaler: Scaler) -> list[NDArray[np.uint8]]:
-    colour = colour_of(frame)
-    format_name = "yuvj420p" if frame.format.name.startswith("yuvj") else "yuv420p"
-    planes = planes_of(scaler.scale(frame, size, format_name, colour, target_range=colour.range))
+    colour, name = colour_of(frame), frame.format.name
+    if name in QUICK_FORMATS and size == (frame.height, frame.width):
+        return planes_of(frame)
+    planes = planes_of(scaler.scale(frame, size, "yuv420p", colour, target_range=colour.range))
     if is_gray(frame):
         planes[1:] = [np.full_like(plane, 128) for plane in planes[1:]]
     return planes

@@ -75,23 +75,23 @@ class Decoder:
     def step(self, wanted: Container[int] | None = None) -> list[Decoded]:
         """Feed one packet, or drain at the end; what comes out, in output order.
 
-        With ``wanted`` places a packet of another place is left out where nothing refers to it.
+        With ``wanted`` places, packets of other places that nothing refers to are left out first.
         Raises UndecodableFrame when the packet is not the one that the table has at its place.
         """
-        place, read_faults = self.source.place, self.source.read_faults
-        packet = self.source.next()
-        if self.source.read_faults != read_faults:
-            self._note_damage(place)
-        if packet is None:
-            return self.drain()
-        self._check_time(packet, place)
-        packet.pts = self._serial
-        self._serial += 1
-        if wanted is not None and place not in wanted and self._is_spare(packet, place):
+        while True:
+            place, read_faults = self.source.place, self.source.read_faults
+            packet = self.source.next()
+            if self.source.read_faults != read_faults:
+                self._note_damage(place)
+            if packet is None:
+                return self.drain()
+            self._check_time(packet, place)
+            packet.pts = self._serial
+            self._serial += 1
+            if wanted is None or place in wanted or not self._is_spare(packet, place):
+                self.num_fed += 1
+                return self._decode(packet, place)
             self.left_out.add(place)
-            return []
-        self.num_fed += 1
-        return self._decode(packet, place)
 
     def drain(self) -> list[Decoded]:
         """All frames that are still in the decoder, which then has to be started again."""
