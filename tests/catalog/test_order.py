@@ -19,7 +19,13 @@ from filmgate.video.table import EntryPoints, FrameTable
 
 LENGTHS = st.lists(st.integers(1, 90), min_size=1, max_size=12)
 CLIPS = st.builds(
-    lambda frames, step, crop, flip: Clip(frames=frames, crop=crop, flip=flip, **step),
+    lambda frames, step, crop, flip, sampling: Clip(
+        frames=frames,
+        crop=crop,
+        flip=flip,
+        sampling=sampling,
+        **({} if sampling == "uniform" else step),
+    ),
     st.integers(1, 8),
     st.one_of(
         st.builds(lambda stride: {"stride": stride}, st.integers(1, 5)),
@@ -27,12 +33,14 @@ CLIPS = st.builds(
     ),
     st.sampled_from(["random", "centre"]),
     st.booleans(),
+    st.sampled_from(["random", "random", "uniform", "dense"]),
 )
 DATA = st.builds(
     Data,
     holdout=st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9]),
     clips_per_video=st.integers(1, 3),
     eval_clips_per_video=st.integers(1, 5),
+    eval_crops=st.sampled_from([1, 3]),
     short=st.sampled_from(["repeat-last", "loop"]),
 )
 JOBS = st.builds(
@@ -352,3 +360,58 @@ def test_a_million_videos_cost_nothing_to_open():
     assert held.num_samples == 8_000_000
     assert time.perf_counter() - began < 1.0
     assert len(set(videos)) == 3
+
+
+def test_uniform_clips_take_one_frame_of_each_equal_part():
+    order = order_of(job_of(Clip(frames=4, sampling="uniform"), holdout=0.5), [80])
+    seen = np.array([order.sample(n).frame_indices_T for n in range(300)])
+    assert seen.min(axis=0).tolist() == [0, 10, 20, 30]
+    assert seen.max(axis=0).tolist() == [9, 19, 29, 39]
+    held = order_of(
+        job_of(Clip(frames=4, sampling="uniform"), holdout=0.5, eval_clips_per_video=2),
+        [80],
+        "holdout",
+    )
+    assert held.sample(0).frame_indices_T.tolist() == [42, 52, 62, 72]
+    assert held.sample(1).frame_indices_T.tolist() == [47, 57, 67, 77]
+
+
+def test_dense_clips_walk_through_the_whole_video():
+    order = order_of(job_of(Clip(frames=4, stride=2, sampling="dense"), holdout=0.0), [30, 30])
+    shown = [order.sample(n).frame_indices_T for n in range(20) if order.video_of(n) == 0]
+    assert [int(frames[0]) for frames in shown[:4]] == [0, 7, 14, 21]
+
+
+def test_three_windows_of_a_held_out_clip_follow_each_other():
+    job = job_of(Clip(frames=2, stride=1), holdout=0.5, eval_clips_per_video=2, eval_crops=3)
+    order = order_of(job, [80], "holdout")
+    samples = [order.sample(n) for n in range(order.num_samples)]
+    assert len(samples) == 6
+    assert [int(s.frame_indices_T[0]) for s in samples[::3]] == [49, 69]
+    assert all(np.array_equal(s.frame_indices_T, samples[0].frame_indices_T) for s in samples[:3])
+    offsets = [int(s.crop_left_share * 201) for s in samples[:3]]
+    assert offsets == [0, 100, 200]
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30), st.integers(0, 99), st.data())
+def test_class_balanced_epochs_give_every_label_its_share(labels, epoch, data):
+    job = job_of(weights="class-balanced", clips_per_video=2)
+    order = make_order(
+        job,
+        "train",
+        catalog_digest="blake3:0",
+        num_frames_V=np.full(len(labels), 80, np.int64),
+        labels=lambda: labels,
+    )
+    numbers = range(epoch * order.epoch_size, (epoch + 1) * order.epoch_size)
+    videos = [order.video_of(n) for n in numbers]
+    share = order.epoch_size / len(set(labels))
+    counts = Counter(videos)
+    for label in set(labels):
+        rows = [row for row, name in enumerate(labels) if name == label]
+        mean = share / len(rows)
+        assert all(abs(counts[row] - mean) < 1 + 1e-6 for row in rows)
+    video = data.draw(st.integers(0, len(labels) - 1))
+    assert order.places_of(video, epoch) == [
+        n for n, row in zip(numbers, videos, strict=True) if row == video
+    ]

@@ -257,3 +257,30 @@ def test_workers_are_not_loaded_with_torch(catalog):
 def test_memory_that_is_not_there_is_said_before_the_start(catalog):
     with pytest.raises(UserError, match=r"needs .* TB of memory for .* clips in flight"):
         open_feed(job_of(1, prefetch_batches=10**9), catalog)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"sampling": "uniform", "stride": None},
+        {"sampling": "dense"},
+        {"weights": "class-balanced"},
+    ],
+)
+def test_every_way_of_sampling_gives_the_same_batches_for_any_workers(catalog, keys):
+    plain = batches(catalog, 6, **keys)
+    assert all_same(plain, batches(catalog, 6, 2, lookahead=3, cache="1MB", **keys))
+    assert all_same(plain, batches(catalog, 6, 1, cache="1GB", **keys))
+
+
+def test_three_windows_of_a_held_out_clip_are_decoded_once(catalog):
+    lists, decoded = [], []
+    for crops in (1, 3):
+        job = job_of(0, eval_crops=crops, height=48, width=48)
+        with open_feed(job, catalog, split="holdout") as feed:
+            lists.append(torch.cat([batch.frames_BTCHW[batch.valid_B] for batch in feed]))
+            decoded.append(feed.stats().frames_decoded)
+    middles = lists[1][1::3]
+    assert torch.equal(middles, lists[0])
+    assert not torch.equal(lists[1][0::3], lists[0])
+    assert decoded[1] <= decoded[0]

@@ -66,9 +66,10 @@ class ClipFrames:
         num_frames = self.num_frames_V[rows]
         if self.stride is not None:
             return np.full(len(num_frames), (self.frames - 1) * self.stride + 1.0)
+        if self.fps is None:
+            return np.full(len(num_frames), float(self.frames))
         if self.duration_seconds_V is None:
             return np.full(len(num_frames), np.inf)
-        assert self.fps is not None
         seconds = self.duration_seconds_V[rows]
         known = seconds > 0
         frames_per_second = num_frames / np.where(known, seconds, 1.0)
@@ -109,6 +110,24 @@ class ClipFrames:
         if self.short == "loop":
             return fitting[places % len(fitting)], True
         return fitting[np.minimum(places, len(fitting) - 1)], True
+
+    def uniform(
+        self, video: int, first: int, limit: int, where_T: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], bool]:
+        """(T,) one frame of each of T equal parts of the range, and whether frames repeat.
+
+        Raises UserError when the range has fewer than T frames and ``short`` is ``raise``.
+        Source: Wang et al., "Temporal Segment Networks" (2016), section 3.1.
+        """
+        num_frames = limit - first
+        if num_frames < self.frames and self.short == "raise":
+            raise UserError(
+                f"video row {video}: frames {first}..{limit - 1} have no {self.frames} parts",
+                hint=SHORT_HINT,
+            )
+        parts_T = (np.arange(self.frames) + where_T) * (num_frames / self.frames)
+        indices_T = first + np.minimum(parts_T.astype(np.int64), num_frames - 1)
+        return indices_T, num_frames < self.frames
 
     def _fitting(self, video: int, start: int, limit: int) -> NDArray[np.int64]:
         """The first frames of the clip that lie below ``limit``: at least one, at most T."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames, Short, Split
 from filmgate.catalog.permutation import Permutation, below, draw, share
+from filmgate.catalog.turns import EqualTurns, Turns, balanced_weights, weighted_turns
 from filmgate.errors import UserError
 from filmgate.records import Record, digest_bytes
 from filmgate.spec import Job
@@ -27,6 +28,8 @@ from filmgate.video import FrameTable
 
 ORDER_VERSION = 1
 """Raised when the same facts give other samples than before."""
+LAST_SHARE = 1 - 2.0**-20
+"""Where the last window lies on a side with fewer than a million pixels to spare."""
 
 
 class OrderFacts(Record, frozen=True, kw_only=True):
@@ -53,11 +56,17 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     holdout: float
     """Share of each video's frames that is kept for evaluation."""
     clips_per_video: int
-    """Training clips of each video in one epoch."""
+    """Training clips of each video in one epoch, on average with ``weights``."""
     eval_clips_per_video: int
     """Held-out clips of each held-out video."""
     short: Short
     """What a clip does that is longer than its range."""
+    sampling: Literal["random", "uniform", "dense"] = "random"
+    """How the frames of a clip are chosen."""
+    eval_crops: int = 1
+    """Windows of each held-out clip."""
+    weights: Literal["equal", "class-balanced"] = "equal"
+    """How often each video is shown."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,6 +99,8 @@ class Order:
 
     facts: OrderFacts
     clip_frames: ClipFrames
+    weights_V: NDArray[np.float64] | None = None
+    """How often each video is shown, in proportion; None for all the same."""
 
     @cached_property
     def digest(self) -> str:
@@ -111,7 +122,12 @@ class Order:
         """Length of the held-out list; None for the training stream, which never ends."""
         if self.facts.split == "train":
             return None
-        return len(self._held_out_rows) * self.facts.eval_clips_per_video
+        return len(self._held_out_rows) * self.views_per_video
+
+    @property
+    def views_per_video(self) -> int:
+        """Held-out samples of one video: they follow each other, the windows of a clip first."""
+        return self.facts.eval_clips_per_video * self.facts.eval_crops
 
     @property
     def num_not_held_out(self) -> int:
@@ -131,9 +147,9 @@ class Order:
         if number < 0:
             raise IndexError(f"sample {number}; samples count from 0")
         if self.facts.split == "holdout":
-            return int(self._held_out_rows[number // self.facts.eval_clips_per_video])
+            return int(self._held_out_rows[number // self.views_per_video])
         epoch, place = divmod(number, self.epoch_size)
-        own = self._shuffle(epoch)(place) % self.num_videos
+        own = self._turns.video(epoch, self._shuffle(epoch)(place))
         if attempt == 0 or self.num_videos == 1:
             return own
         chance, *_ = draw(self._key("substitute"), number, attempt)
@@ -143,7 +159,7 @@ class Order:
         """The numbers of all training samples of a video in one epoch, ascending."""
         assert self.facts.split == "train"
         shuffle, start = self._shuffle(epoch), epoch * self.epoch_size
-        items = range(video, self.epoch_size, self.num_videos)
+        items = self._turns.items(epoch, video)
         return sorted(start + shuffle.place_of(item) for item in items)
 
     def later_of(self, number: int, num_epochs: int) -> Iterator[int]:
@@ -154,8 +170,8 @@ class Order:
         """
         video = self.video_of(number)
         if self.facts.split == "holdout":
-            num_clips = self.facts.eval_clips_per_video
-            yield from range(number + 1, (number // num_clips + 1) * num_clips)
+            num_views = self.views_per_video
+            yield from range(number + 1, (number // num_views + 1) * num_views)
             return
         first = number // self.epoch_size
         for epoch in range(first, first + num_epochs):
@@ -198,27 +214,71 @@ class Order:
         is_train = self.facts.split == "train"
         video = self.video_of(number, attempt)
         for_start, for_top, for_left, for_flip = draw(self._key("clip"), number, attempt)
-        first, limit = self.clip_frames.bounds(video, self.facts.split)
-        num_starts = max(1, self.clip_frames.num_starts(video, first, limit))
-        offset = below(for_start, num_starts) if is_train else self._even(number, num_starts)
-        indices_T, is_padded = self.clip_frames.indices(video, first + offset, limit)
+        indices_T, is_padded = self._frames(video, number, attempt, for_start)
         is_random = is_train and self.facts.crop == "random"
+        top, left = (share(for_top), share(for_left)) if is_random else self._even_crop(number)
         return Sample(
             number=number,
             attempt=attempt,
             epoch=number // self.epoch_size if is_train else 0,
             video=video,
             frame_indices_T=indices_T,
-            crop_top_share=share(for_top) if is_random else 0.5,
-            crop_left_share=share(for_left) if is_random else 0.5,
+            crop_top_share=top,
+            crop_left_share=left,
             flip=is_train and self.facts.flip and below(for_flip, 2) == 1,
             is_padded=is_padded,
         )
 
+    def _frames(
+        self, video: int, number: int, attempt: int, chance: int
+    ) -> tuple[NDArray[np.int64], bool]:
+        """(T,) frames of the clip, and whether it had to be padded."""
+        frames, split = self.clip_frames, self.facts.split
+        first, limit = frames.bounds(video, split)
+        if self.facts.sampling == "uniform":
+            where_T = self._places_in_parts(number, attempt)
+            return frames.uniform(video, first, limit, where_T)
+        num_starts = max(1, frames.num_starts(video, first, limit))
+        if split == "holdout":
+            offset = self._even(number, num_starts)
+        elif self.facts.sampling == "dense" and attempt == 0:
+            offset = self._turn(number) * int(frames.span(slice(video, video + 1))[0]) % num_starts
+        else:
+            offset = below(chance, num_starts)
+        return frames.indices(video, first + offset, limit)
+
+    def _places_in_parts(self, number: int, attempt: int) -> NDArray[np.float64]:
+        """(T,) where in each of T equal parts of the range the clip takes its frame, below 1."""
+        num_frames = self.facts.frames
+        if self.facts.split == "holdout":
+            clip = number // self.facts.eval_crops % self.facts.eval_clips_per_video
+            return np.full(num_frames, (clip + 0.5) / self.facts.eval_clips_per_video)
+        chances = [draw(self._key("parts"), number, attempt, k)[0] for k in range(num_frames)]
+        return np.array([share(chance) for chance in chances])
+
     def _even(self, number: int, num_starts: int) -> int:
         """Held-out clip k of K begins in the middle of the k-th of K equal parts of the starts."""
         num_clips = self.facts.eval_clips_per_video
-        return (2 * (number % num_clips) + 1) * num_starts // (2 * num_clips)
+        clip = number // self.facts.eval_crops % num_clips
+        return (2 * clip + 1) * num_starts // (2 * num_clips)
+
+    def _even_crop(self, number: int) -> tuple[float, float]:
+        """The middle; of several windows the first, the middle and the last of the free side."""
+        if self.facts.split == "train" or self.facts.eval_crops == 1:
+            return 0.5, 0.5
+        where = (0.0, 0.5, LAST_SHARE)[number % self.facts.eval_crops]
+        return where, where
+
+    def _turn(self, number: int) -> int:
+        epoch, place = divmod(number, self.epoch_size)
+        return self._turns.turn(epoch, self._shuffle(epoch)(place))
+
+    @cached_property
+    def _turns(self) -> Turns:
+        if self.weights_V is None:
+            clips_per_video = self.facts.clips_per_video
+            return EqualTurns(num_videos=self.num_videos, clips_per_video=clips_per_video)
+        return weighted_turns(self.weights_V, self.epoch_size, self._key("turns"))
 
     @cached_property
     def _held_out_rows(self) -> NDArray[np.int64]:
@@ -250,7 +310,7 @@ class Order:
         )
         return {
             purpose: blake3(f"filmgate order {root} {purpose}".encode()).digest()
-            for purpose in ("epoch", "clip", "substitute")
+            for purpose in ("epoch", "clip", "substitute", "parts", "turns")
         }
 
     def _key(self, purpose: str) -> bytes:
@@ -265,10 +325,12 @@ def make_order(
     num_frames_V: NDArray[np.int64],
     duration_seconds_V: NDArray[np.float64] | None = None,
     frame_table: Callable[[int], FrameTable] | None = None,
+    labels: Callable[[], list[str | None]] | None = None,
 ) -> Order:
     """The order that a job gives over a catalog.
 
-    Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out.
+    Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out;
+    ``weights = "class-balanced"`` needs ``labels``.
 
     Raises UserError when the catalog is empty, or when a video is shorter than one clip and
     ``short`` is ``raise``.
@@ -289,6 +351,9 @@ def make_order(
         clips_per_video=data.clips_per_video,
         eval_clips_per_video=data.eval_clips_per_video,
         short=data.short,
+        sampling=clip.sampling,
+        eval_crops=data.eval_crops,
+        weights=data.weights,
     )
     clip_frames = ClipFrames(
         num_frames_V=num_frames_V,
@@ -300,6 +365,10 @@ def make_order(
         duration_seconds_V=duration_seconds_V,
         frame_table=frame_table,
     )
-    order = Order(facts=facts, clip_frames=clip_frames)
+    weights_V = None
+    if data.weights == "class-balanced" and split == "train":
+        assert labels is not None
+        weights_V = balanced_weights(labels())
+    order = Order(facts=facts, clip_frames=clip_frames, weights_V=weights_V)
     order.refuse_short()
     return order

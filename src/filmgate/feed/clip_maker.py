@@ -234,6 +234,7 @@ def order_over(
             catalog.column("duration_seconds").to_numpy() if needs_durations else None
         ),
         frame_table=frame_table,
+        labels=lambda: catalog.labels,
     )
 
 

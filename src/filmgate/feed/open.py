@@ -152,8 +152,8 @@ def _store_plan(job: Job, catalog: Catalog, order: Order) -> StorePlan | None:
 
 def max_clips_in_visit(job: Job, split: Split) -> int:
     """The most clips that are made together."""
+    if split == "holdout":
+        return job.data.eval_clips_per_video * job.data.eval_crops
     if job.data.lookahead == 1:
         return 1
-    if split == "holdout":
-        return job.data.eval_clips_per_video
     return job.data.lookahead * job.data.clips_per_video

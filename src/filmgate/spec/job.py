@@ -30,6 +30,10 @@ class Clip(Record, frozen=True, forbid_unknown_fields=True):
 
     frames: Positive = 8
     """Frames per clip (T)."""
+    sampling: Literal["random", "uniform", "dense"] = "random"
+    """``random``: a clip starts anywhere; ``dense``: the clips of a video follow each other from
+    epoch to epoch, until all of it was shown; ``uniform``: one frame of each of ``frames`` equal
+    parts of the video, without ``stride`` and ``fps``."""
     stride: Positive | None = None
     """Source frames from one clip frame to the next; give this or ``fps``."""
     fps: Annotated[float, Meta(ge=0.0001, le=1_000_000)] | None = None
@@ -56,6 +60,11 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """Training clips of each video in one epoch."""
     eval_clips_per_video: Positive = 8
     """Held-out clips of each video, spread evenly over its held-out time."""
+    eval_crops: Literal[1, 3] = 1
+    """Windows of each held-out clip: the middle, or first, middle and last along the free side."""
+    weights: Literal["equal", "class-balanced"] = "equal"
+    """How often each video is shown; ``class-balanced`` gives every label the same share of an
+    epoch, which keeps its length."""
     lookahead: Positive = 1
     """Epochs whose clips of a video are made in one visit to it, so that frames are decoded once
     for several clips; 1 makes each clip by itself. The clips are the same. Those of later epochs

@@ -73,6 +73,13 @@ def write_job(path: Path, job: Job) -> None:
 
 
 def _check_clip_step(job: Job, origin: str) -> None:
+    if job.clip.sampling == "uniform":
+        if job.clip.stride is not None or job.clip.fps is not None:
+            raise JobError(
+                f'{origin}: clip with `sampling = "uniform"` takes no `stride` and no `fps`',
+                hint="remove it; the frames lie as far apart as the video is long",
+            )
+        return
     if (job.clip.stride is None) == (job.clip.fps is None):
         got = "neither" if job.clip.stride is None else "both"
         raise JobError(

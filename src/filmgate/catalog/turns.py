@@ -1,0 +1,105 @@
+"""Whose turn it is: the video that each place of an unshuffled epoch shows, and back.
+
+V videos.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from filmgate.catalog.permutation import draw, share
+
+
+class Turns(Protocol):
+    """One rule of sharing an epoch out among the videos."""
+
+    def video(self, epoch: int, item: int) -> int:
+        """The video of a place."""
+
+    def items(self, epoch: int, video: int) -> range:
+        """All places of a video; empty when an epoch passes over it."""
+
+    def turn(self, epoch: int, item: int) -> int:
+        """How many clips of the same video came before, about, counted over all epochs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualTurns:
+    """Every video ``clips_per_video`` times an epoch."""
+
+    num_videos: int
+    clips_per_video: int
+
+    def video(self, epoch: int, item: int) -> int:
+        """Round after round over all videos."""
+        return item % self.num_videos
+
+    def items(self, epoch: int, video: int) -> range:
+        """One in each round."""
+        return range(video, self.num_videos * self.clips_per_video, self.num_videos)
+
+    def turn(self, epoch: int, item: int) -> int:
+        """Exact."""
+        return epoch * self.clips_per_video + item // self.num_videos
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WeightedTurns:
+    """Every video as often as its share of an epoch says, rounded up or down by the epoch's chance.
+
+    The places are marks at even distances on a line, moved by one random offset an epoch; each
+    video owns a piece of the line as long as its share. Over many epochs the means are exact.
+    Source: systematic sampling, Madow, "On the Theory of Systematic Sampling, II" (1949).
+    """
+
+    ends_V: NDArray[np.float64]
+    """Where each video's piece ends; the last is 1."""
+    size: int
+    """Places of an epoch."""
+    key: bytes
+    """Of the offsets."""
+
+    def video(self, epoch: int, item: int) -> int:
+        """Whose piece the mark lies in."""
+        mark = (item + self._offset(epoch)) / self.size
+        found = int(np.searchsorted(self.ends_V, mark, side="right"))
+        return min(found, len(self.ends_V) - 1)
+
+    def items(self, epoch: int, video: int) -> range:
+        """The marks in the video's piece."""
+        start = float(self.ends_V[video - 1]) if video else 0.0
+        first = math.floor(start * self.size - self._offset(epoch)) - 1
+        limit = math.ceil(float(self.ends_V[video]) * self.size - self._offset(epoch)) + 2
+        near = range(max(0, first), min(self.size, limit))
+        inside = [item for item in near if self.video(epoch, item) == video]
+        return range(inside[0], inside[-1] + 1) if inside else range(0)
+
+    def turn(self, epoch: int, item: int) -> int:
+        """By the mean number of clips in the epochs before."""
+        video = self.video(epoch, item)
+        start = float(self.ends_V[video - 1]) if video else 0.0
+        mean = (float(self.ends_V[video]) - start) * self.size
+        return int(epoch * mean) + item - self.items(epoch, video).start
+
+    def _offset(self, epoch: int) -> float:
+        chance, *_ = draw(self.key, epoch)
+        return share(chance)
+
+
+def weighted_turns(weights_V: NDArray[np.float64], size: int, key: bytes) -> WeightedTurns:
+    """Turns in proportion to some weights, none negative and one at least above 0."""
+    ends_V = np.cumsum(weights_V) / np.sum(weights_V)
+    ends_V[int(np.flatnonzero(weights_V)[-1]) :] = 1.0
+    return WeightedTurns(ends_V=ends_V, size=size, key=key)
+
+
+def balanced_weights(labels: list[str | None]) -> NDArray[np.float64]:
+    """Weights that give every label the same share, and every video of a label the same."""
+    names, class_V = np.unique([label or "" for label in labels], return_inverse=True)
+    weights_V: NDArray[np.float64] = 1.0 / np.bincount(class_V, minlength=len(names))[class_V]
+    return weights_V
