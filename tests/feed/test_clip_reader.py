@@ -87,3 +87,28 @@ def test_odd_sizes_and_deep_samples_are_read(odd_videos, name):
     clip_THWC = ClipReader(odd_videos).read(row, [0, facts.num_frames - 1])
     assert clip_THWC.shape == (2, facts.height, facts.width, 3)
     assert clip_THWC.std() > 20
+
+
+@pytest.mark.parametrize("pixel_format", ["rgb24", "yuv420p", "native"])
+def test_many_clips_at_once_are_the_clips_one_by_one(catalog, pixel_format):
+    requests = [(1, [4, 8, 12]), (0, [30, 5, 5]), (1, [8, 59]), (0, [])]
+    with ClipReader(catalog, pixel_format=pixel_format) as reader:
+        many = reader.read_many(requests)
+        for (video, indices), clip in zip(requests, many, strict=True):
+            if indices:
+                assert (clip == reader.read(video, indices)).all()
+
+
+def test_clips_of_one_visit_share_what_is_decoded(catalog):
+    requests = [(2, list(range(start, start + 16, 4))) for start in (3, 11, 5, 20)]
+    with ClipReader(catalog) as one, ClipReader(catalog) as many:
+        for video, indices in requests:
+            one.read(video, indices)
+        many.read_many(requests)
+        decoded = [reader._videos.get(2).reader.num_decoded for reader in (one, many)]
+    assert decoded[1] < decoded[0]
+
+
+def test_a_clip_is_contiguous_with_channels_first(catalog):
+    with ClipReader(catalog) as reader:
+        assert reader.read(0, [1, 2]).transpose(0, 3, 1, 2).flags.c_contiguous
