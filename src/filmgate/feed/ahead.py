@@ -38,11 +38,7 @@ class Ahead:
 
     def companions(self, task: Task) -> Iterator[tuple[int, int]]:
         """(place, sample number) of the later clips of a task's video, ascending."""
-        if (
-            self._num_epochs == 1
-            or task.attempt
-            or self._order.video_of(task.number) in self._alone
-        ):
+        if self._is_off or task.attempt or self._order.video_of(task.number) in self._alone:
             return
         for number in self._order.later_of(task.number, self._num_epochs):
             position = self._division.position_of(number)
