@@ -79,6 +79,11 @@ def test_a_folder_that_is_gone_is_said(videos: Path, tmp_path: Path) -> None:
     assert b"error: the current folder is gone" in done.stderr
 
 
+def test_names_are_said_as_they_are(tmp_path: Path) -> None:
+    done = shell("filmgate diagnose 'my:x:[bold]run'", tmp_path)
+    assert b"my:x:[bold]run/telemetry.jsonl" in done.stderr
+
+
 def test_what_the_model_prints_does_not_mix_with_the_record(videos: Path, tmp_path: Path) -> None:
     (tmp_path / "loud.py").write_text(
         "from filmgate.train.models import small_video_classifier\n"

@@ -137,7 +137,7 @@ def _show_rows(rows: list[tuple[str, str]]) -> None:
 def _print(table: Table) -> None:
     shown = io.StringIO()
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
-    console = Console(file=shown, force_terminal=is_terminal, highlight=False)
+    console = Console(file=shown, force_terminal=is_terminal, highlight=False, emoji=False)
     if not is_terminal:
         console.width = PIPE_WIDTH
     console.print(table)

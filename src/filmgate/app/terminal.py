@@ -30,7 +30,7 @@ class Talk:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._console = _TalkConsole(stderr=True, highlight=False, soft_wrap=True)
+        self._console = _TalkConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
     def note(self, text: str) -> None:
         """One line of talk."""
