@@ -5,11 +5,12 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 import signal
+import threading
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -110,9 +111,31 @@ def _run_spawned(
 def _start(function: Callable[[Item], Value]) -> _Worker:
     ours, theirs = _SPAWN.Pipe()
     process = _SPAWN.Process(target=_serve, args=(theirs, function), daemon=True)
-    process.start()
+    with _signals_held():
+        process.start()
     theirs.close()
     return _Worker(process=process, connection=ours)
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Answer SIGINT and SIGTERM at the end: half a start leaves a process that nobody knows of."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+        if callable(signal.getsignal(number))
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for late in came:
+        signal.raise_signal(late)
 
 
 def _hand_out(worker: _Worker, index: int, items: Sequence[Item]) -> None:
