@@ -54,6 +54,22 @@ def test_the_feed_can_be_walked_without_a_trainer(footage: Path) -> None:
     ]
 
 
+def test_the_feed_works_behind_a_data_loader(footage: Path) -> None:
+    lines = run(sys.executable, "data_loader.py", footage).splitlines()
+    assert [line.split()[0] for line in lines] == ["loss"] * 3
+
+
+def test_the_feed_works_in_an_accelerate_loop(footage: Path) -> None:
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    lines = run(sys.executable, "with_accelerate.py", footage).splitlines()
+    assert [line.split()[0] for line in lines] == ["loss"] * 3
+
+
+def test_the_feed_works_in_a_hugging_face_trainer(footage: Path) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    assert "steps 3" in run(sys.executable, "with_trainer.py", footage).splitlines()
+
+
 def test_frames_of_a_video_can_be_read_with_their_times(footage: Path) -> None:
     lines = run(sys.executable, "read_clip.py", footage / "warm" / "warm0.mp4").splitlines()
     assert lines[0] == "h264 96x64, 60 frames"

@@ -55,9 +55,17 @@ def test_a_resume_with_another_world_size_takes_the_rest(first, ranks, other_ran
     assert before + after == list(range(first, stopped_at + 6 * other_ranks))
 
 
-@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(1, 4), st.integers(0, 200))
-def test_every_sample_is_found_in_the_line_of_one_rank(first, per_rank, ranks, ahead):
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(0, 200),
+)
+def test_every_sample_is_found_in_the_line_of_one_rank(first, per_rank, ranks, step, ahead):
     found = []
+    if step > 1:
+        ahead %= per_rank * ranks
     for rank in range(ranks):
         division = Division(
             first=first,
@@ -65,8 +73,11 @@ def test_every_sample_is_found_in_the_line_of_one_rank(first, per_rank, ranks, a
             batch_size=per_rank * ranks,
             rank=rank,
             world_size=ranks,
+            batch_step=step,
         )
         position = division.position_of(first + ahead)
+        between = division.position_of(first + per_rank * ranks)
+        assert step == 1 or between is None
         if position is not None:
             found.append(division.number(position))
         assert division.position_of(first - 1) is None

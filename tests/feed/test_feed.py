@@ -276,7 +276,7 @@ def test_every_way_of_sampling_gives_the_same_batches_for_any_workers(catalog, k
 def test_three_windows_of_a_held_out_clip_are_decoded_once(catalog):
     lists, decoded = [], []
     for crops in (1, 3):
-        job = job_of(0, eval_crops=crops, height=48, width=48)
+        job = job_of(0, eval_crops=crops, height=48, width=48, batch_size=9)
         with open_feed(job, catalog, split="holdout") as feed:
             lists.append(torch.cat([batch.frames_BTCHW[batch.valid_B] for batch in feed]))
             decoded.append(feed.stats().frames_decoded)

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from filmgate.feed.batch import Batch
     from filmgate.feed.clip_reader import ClipReader
+    from filmgate.feed.dataset import ClipDataset
     from filmgate.feed.feed import Feed
     from filmgate.feed.open import open_feed
     from filmgate.feed.stats import FeedStats, Skipped
 
 _HOMES = {
     "Batch": "batch",
+    "ClipDataset": "dataset",
     "ClipReader": "clip_reader",
     "Feed": "feed",
     "FeedStats": "stats",
@@ -26,7 +28,7 @@ _HOMES = {
     "open_feed": "open",
 }
 
-__all__ = ["Batch", "ClipReader", "Feed", "FeedStats", "Skipped", "open_feed"]
+__all__ = ["Batch", "ClipDataset", "ClipReader", "Feed", "FeedStats", "Skipped", "open_feed"]
 
 
 def __getattr__(name: str) -> object:

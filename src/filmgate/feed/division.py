@@ -24,6 +24,13 @@ class Division:
     """Samples of a batch over all ranks (B)."""
     rank: int
     world_size: int
+    batch_step: int = 1
+    """1 for every batch; N for every N-th, where N feeds share the batches of a rank."""
+
+    @property
+    def samples_per_step(self) -> int:
+        """From the first sample of a batch to that of this line's next."""
+        return self.batch_size * self.batch_step
 
     @property
     def rank_batch_size(self) -> int:
@@ -33,12 +40,12 @@ class Division:
     def number(self, position: int) -> int:
         """Global number of the sample at a place of this rank's line."""
         batch, place = divmod(position, self.rank_batch_size)
-        return self.first + batch * self.batch_size + self.rank * self.rank_batch_size + place
+        return self.first + batch * self.samples_per_step + self.rank * self.rank_batch_size + place
 
     def position_of(self, number: int) -> int | None:
         """The place of a sample in this rank's line; None when it lies in none of its batches."""
-        batch, place = divmod(number - self.first, self.batch_size)
-        rank, place = divmod(place, self.rank_batch_size)
+        batch, place = divmod(number - self.first, self.samples_per_step)
+        rank, place = divmod(place, self.rank_batch_size)  # past all ranks between two steps
         return batch * self.rank_batch_size + place if batch >= 0 and rank == self.rank else None
 
     def is_past_end(self, position: int) -> bool:
@@ -46,7 +53,7 @@ class Division:
         if self.num_samples is None:
             return False
         batch = position // self.rank_batch_size
-        return self.first + batch * self.batch_size >= self.num_samples
+        return self.first + batch * self.samples_per_step >= self.num_samples
 
     def is_padding(self, number: int) -> bool:
         """Whether the place only fills the last batch up."""

@@ -124,7 +124,7 @@ class Feed:
         self._failures.accept(places)
         batch = assemble(places, source, self._targets, self._next_sample)
         line.release(size)
-        self._next_sample += self._division.batch_size
+        self._next_sample += self._division.samples_per_step
         return batch
 
     def stats(self) -> FeedStats:

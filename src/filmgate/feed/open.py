@@ -30,11 +30,13 @@ def open_feed(
     start_sample: int = 0,
     rank: int = 0,
     world_size: int = 1,
+    batch_step: int = 1,
 ) -> Feed:
     """A feed of the job's clips over a catalog, with its workers starting.
 
     The training split never ends; the held-out split ends after its last clip, and is empty when
-    no video has a held-out part. ``start_sample`` counts over all ranks.
+    no video has a held-out part. ``start_sample`` counts over all ranks. With ``batch_step`` N the
+    feed gives every N-th batch, so that N feeds can share the work.
 
     Raises UserError for a job that does not fit the catalog, the ranks or the memory.
     """
@@ -46,6 +48,7 @@ def open_feed(
         batch_size=job.train.batch_size,
         rank=rank,
         world_size=world_size,
+        batch_step=batch_step,
     )
     num_workers = _num_workers(job, division)
     plan = arena_plan(job, order, division, num_workers)
