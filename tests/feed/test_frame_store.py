@@ -57,7 +57,7 @@ def test_nothing_is_decoded_any_more_once_all_frames_are_kept(catalog):
         take(feed, 10)
         after = feed.stats()
     assert after.frames_decoded == before.frames_decoded
-    assert after.clips_from_cache - before.clips_from_cache == 40
+    assert after.clips_from_cache - before.clips_from_cache == after.clips - before.clips > 0
     assert before.frames_decoded < 4 * 60 * 3
 
 

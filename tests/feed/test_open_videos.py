@@ -2,6 +2,9 @@ from __future__ import annotations
 
 import resource
 
+import pytest
+
+from filmgate.errors import UnreadableVideo
 from filmgate.feed.open_videos import MAX_OPEN_BYTES, OpenVideos, decoder_bytes, max_open_videos
 
 
@@ -45,3 +48,25 @@ def test_a_low_limit_on_open_files_is_kept():
         assert max_open_videos() == 1
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_copy_of_a_video_is_as_good_as_the_original(own_catalog, own_footage):
+    path = own_footage / "cold" / "cold0.mp4"
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+    videos = OpenVideos(own_catalog)
+    videos.get(0)
+    videos.check(0)
+
+
+def test_other_content_of_the_same_size_is_found(own_catalog, own_footage):
+    path = own_footage / "cold" / "cold0.mp4"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+    videos = OpenVideos(own_catalog)
+    videos.get(0)
+    for _ in range(2):
+        with pytest.raises(UnreadableVideo, match="content changed since it was indexed"):
+            videos.check(0)

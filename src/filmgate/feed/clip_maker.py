@@ -127,6 +127,7 @@ class ClipMaker:
         Frames with a place in the store are written there, and added to ``kept``.
         """
         row = clips[0].sample.video
+        self._videos.check(row)
         place = self._store.video(row) if self._store is not None else None
         wanted = np.unique(np.concatenate([self._copy_kept(clip) for clip in clips]))
         indices = wanted.tolist()

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from filmgate.catalog import Catalog, VideoRow
+from filmgate.catalog.read_file import stamp_of
+from filmgate.errors import UnreadableVideo
 from filmgate.feed.geometry import Orientation, orientation_of
+from filmgate.records import digest_file
 from filmgate.video import VideoReader
 
 MAX_OPEN_VIDEOS = 32
@@ -37,6 +40,7 @@ class OpenVideos:
         self._catalog = catalog
         self._max_open = max_open or max_open_videos()
         self._open: OrderedDict[int, OpenVideo] = OrderedDict()
+        self._checked: set[int] = set()
 
     def __contains__(self, row: int) -> bool:
         return row in self._open
@@ -46,11 +50,25 @@ class OpenVideos:
         video = self._open.pop(row, None) or self._look_up(row)
         self._open[row] = video
         while len(self._open) > 1 and self._are_too_many():
-            self._open.popitem(last=False)[1].reader.close()
+            self.drop(next(iter(self._open)))
         return video
+
+    def check(self, row: int) -> None:
+        """Make sure that the file is the one that was indexed, once while it is at hand.
+
+        A file whose size, time or inode changed is read whole, and its content decides: a copy
+        is as good as the original. Raises UnreadableVideo for other content.
+        """
+        facts = self._open[row].facts
+        if row in self._checked:
+            return
+        if stamp_of(Path(facts.path)) != facts.stamp:
+            _check_content(facts)
+        self._checked.add(row)
 
     def drop(self, row: int) -> None:
         """Close one, so that its next use begins afresh."""
+        self._checked.discard(row)
         if row in self._open:
             self._open.pop(row).reader.close()
 
@@ -68,6 +86,16 @@ class OpenVideos:
         facts = self._catalog.video(row)
         reader = VideoReader(Path(facts.path), self._catalog.frame_table(row))
         return OpenVideo(facts=facts, reader=reader, orientation=orientation_of(facts))
+
+
+def _check_content(facts: VideoRow) -> None:
+    try:
+        digest = digest_file(Path(facts.path))
+    except OSError as error:
+        raise UnreadableVideo(facts.path, f"reading failed: {error}") from None
+    if digest != facts.content_digest:
+        reason = "its content changed since it was indexed"
+        raise UnreadableVideo(facts.path, reason, hint="index it again")
 
 
 def decoder_bytes(facts: VideoRow) -> int:
