@@ -197,7 +197,7 @@ def test_workers_that_share_their_cores_with_the_trainer_are_said_to(tmp_path: P
     shared = replace(DATA_BOUND, device="cpu", cores=2, train_threads=2)
     verdict = judged(tmp_path, simulate(shared))
     assert (verdict.bound, verdict.confidence) == ("data", "medium")
-    assert "on cores they share with the trainer" in verdict.sentence
+    assert "on cores shared with the trainer" in verdict.sentence
     assert "they slow each other down" in evidence(verdict, "cores")
     assert not any("limits.workers" in remedy.action for remedy in verdict.remedies)
 

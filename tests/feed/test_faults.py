@@ -211,12 +211,21 @@ def test_a_held_out_clip_that_fails_is_masked_and_never_replaced(own_catalog, ow
     assert sum(int(batch.valid_B.sum()) for batch in seen) == 9
 
 
-def test_the_budget_stops_the_feed_and_names_the_worst_videos(own_catalog, own_footage):
-    for name in ("cold/cold0.mp4", "warm/warm1.mp4"):
+def test_a_video_that_fails_again_and_again_does_not_use_up_the_budget(own_catalog, own_footage):
+    (own_footage / "cold" / "cold0.mp4").unlink()
+    with open_feed(job_of(1, error_budget=0.02), own_catalog) as feed:
+        take(feed, 40)
+        assert feed.stats().num_skipped > 8
+
+
+def test_more_failures_than_samples_stop_the_feed_and_the_worst_videos_are_named(
+    own_catalog, own_footage
+):
+    for name in ("cold/cold0.mp4", "cold/cold1.mp4", "warm/warm1.mp4"):
         (own_footage / name).unlink()
     with (
         open_feed(job_of(1), own_catalog) as feed,
-        pytest.raises(FeedError, match=r"\d+ attempts .*warm1\.mp4 \(\d+ times: ") as caught,
+        pytest.raises(FeedError, match=r"3 videos .*warm1\.mp4 \(\d+ times: ") as caught,
     ):
         take(feed, 50)
     assert "error_budget" in caught.value.hint
@@ -226,7 +235,7 @@ def test_no_failure_is_free_with_a_budget_of_zero(own_catalog, own_footage):
     (own_footage / "cold" / "cold0.mp4").unlink()
     with (
         open_feed(job_of(0, error_budget=0.0), own_catalog) as feed,
-        pytest.raises(FeedError, match="1 attempts failed"),
+        pytest.raises(FeedError, match="1 videos failed"),
     ):
         take(feed, 20)
 

@@ -59,7 +59,6 @@ def test_five_lines_are_a_job(tmp_path: Path) -> None:
             "",
         ),
         ({"clip": {"frames": 0, "stride": 1}}, "Expected `int` >= 1", ""),
-        ({"clip": {"frames": 4}}, "one of `stride` and `fps`, got neither", "stride"),
         ({"clip": {"fps": 5.0, "stride": 2}}, "one of `stride` and `fps`, got both", "stride"),
         ({"data": {"short": "drop"}}, "Invalid enum value 'drop'", ""),
     ],
@@ -111,3 +110,8 @@ def test_numbers_that_no_library_takes_are_refused(table: str) -> None:
 
 def test_every_field_of_the_job_has_a_default() -> None:
     assert msgspec.convert({}, Job) == Job()
+
+
+def test_a_clip_without_stride_and_fps_has_the_default_stride() -> None:
+    assert parse_job({"clip": {"frames": 4}}).clip == Clip(frames=4, stride=2)
+    assert parse_job({"clip": {"sampling": "uniform"}}).clip.stride is None

@@ -54,6 +54,8 @@ def run_command_line(arguments: list[str]) -> int:
     try:
         return app(arguments, standalone_mode=False, prog_name="filmgate") or 0
     except TyperException as error:
+        if not error.format_message():  # no command at all: the help was printed
+            return 2
         return _report(UserError(error.format_message(), hint="filmgate --help lists the commands"))
     except FilmgateError as error:
         return _report(error)
@@ -217,8 +219,15 @@ def frames(
 ) -> None:
     """List the displayed frames of a file: index, time in seconds and, with --md5, pixel hash."""
     from filmgate.app.frames import list_frames
+    from filmgate.app.terminal import Talk
 
     record = list_frames(file, md5=md5, order=order, seed=seed)
+    lost = [frame for frame in record.frames if frame.fault is not None]
+    if lost:
+        Talk().note(
+            f"{len(lost)} of {len(record.frames)} frames do not come out and have no md5; "
+            f"frame {lost[0].index}: {lost[0].fault}"
+        )
     if json:
         print_record(record)
         return

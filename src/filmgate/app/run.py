@@ -28,6 +28,7 @@ from filmgate.catalog.labels import Labels
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.errors import UserError
+from filmgate.feed.clip_maker import order_over
 from filmgate.feed.targets import choose_targets
 from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
@@ -126,6 +127,7 @@ def _summary(
     job: Job, catalog: Catalog, result: TrainResult, verdict: Verdict, folder: Path
 ) -> RunSummary:
     facts = summarise(catalog)
+    held_out = order_over(job, catalog, "holdout", catalog.frame_table)
     return RunSummary(
         name=folder.name,
         job=job,
@@ -139,7 +141,8 @@ def _summary(
         frame_sizes=facts.sizes,
         labels=facts.labels,
         warnings=[
-            f"{one.num_videos} videos: {one.sentence}; {one.advice}" for one in facts.warnings
+            f"{_count(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; {one.advice}"
+            for one in facts.warnings
         ],
         skipped=[
             SkippedClip(path=one.path, place=one.place, reason=one.reason) for one in result.skipped
@@ -153,6 +156,7 @@ def _summary(
         accuracy=result.accuracy,
         chance=result.chance,
         why_not_scored=result.why_no_accuracy,
+        num_not_held_out=held_out.num_not_held_out,
         num_holdout_clips=result.num_holdout_clips,
         classes=[
             ClassScore(name=one.name, num_clips=one.num_clips, num_right=one.num_right)
@@ -167,6 +171,10 @@ def _summary(
             "samples": result.samples_digest,
         },
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _machine() -> str:

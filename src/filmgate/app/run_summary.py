@@ -87,6 +87,8 @@ class RunSummary(Record, frozen=True):
     """Accuracy of guessing the largest class, 0..1."""
     why_not_scored: str | None = None
     """One clause when ``accuracy`` is None."""
+    num_not_held_out: int = 0
+    """Videos too short to give a clip on both sides of the held-out border."""
     num_holdout_clips: int | None = None
     """Clips behind ``accuracy``."""
     classes: list[ClassScore] = []
@@ -115,6 +117,8 @@ def score_interval(num_right: float, num_clips: int) -> tuple[float, float]:
 
 def describe_score(summary: RunSummary) -> str:
     """``71 % of 96 held-out clips (60 to 80 %); chance 25 %``."""
+    if summary.chance == 1:
+        return f"not scored: all {summary.num_holdout_clips} held-out clips are of one class"
     if summary.accuracy is None:
         return "not scored" + (f": {summary.why_not_scored}" if summary.why_not_scored else "")
     said = f"{100 * summary.accuracy:.0f} %"
@@ -124,4 +128,6 @@ def describe_score(summary: RunSummary) -> str:
         said += f" of {summary.num_holdout_clips} held-out clips"
         said += f" ({100 * low:.0f} to {100 * high:.0f} %)"
     chance = "unknown" if summary.chance is None else f"{100 * summary.chance:.0f} %"
-    return f"{said}; chance {chance}"
+    unheld = summary.num_not_held_out
+    short = f"; {unheld} of {summary.num_videos} videos too short to hold out" if unheld else ""
+    return f"{said}; chance {chance}{short}"

@@ -104,7 +104,8 @@ class JobProgress:
 
     def _plain_line(self, done: int, total: int, note: str) -> None:
         now = time.monotonic()
-        self._first_done = self._first_done or done
+        if not self._first_done:  # what came before the first is start-up, and says nothing of pace
+            self._first_done, self._started = done, now
         if done < total and now - self._last_line < PLAIN_SECONDS_BETWEEN_LINES:
             return
         self._last_line = now

@@ -80,7 +80,7 @@ _KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
     "far-apart-key-frames": (
         lambda row: row["max_frames_between_entry_points"] > FAR_APART_FRAMES,
         f"a random clip may have to decode more than {FAR_APART_FRAMES} frames first",
-        "make a training copy with a key frame every 16 frames",
+        "make a training copy with a key frame every 16 frames (docs/training-copy.md)",
     ),
     "sequential-only": (
         lambda row: row["access"] == "sequential",
@@ -100,7 +100,7 @@ _KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
     "rotated": (
         lambda row: row["rotation_degrees"] != 0 or row["mirrored"],
         "the picture is stored turned or mirrored",
-        "nothing: frames are turned upright before they are resized",
+        "nothing needs doing: frames are turned upright before they are resized",
     ),
     "deep-or-hdr": (
         lambda row: row["bits_per_sample"] > 8 or row["color_transfer"] in HDR_TRANSFERS,
@@ -110,7 +110,7 @@ _KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
     "size-changes": (
         lambda row: row["mixed_sizes"],
         "frames change their size on the way",
-        "nothing: each frame is resized on its own; check that it is one scene",
+        "nothing needs doing: each frame is resized on its own; check that it is one scene",
     ),
     "short": (
         lambda row: row["duration_seconds"] < SHORT_SECONDS,
@@ -185,7 +185,17 @@ def _of_the_whole(catalog: Catalog, sizes: dict[str, int]) -> list[Warned]:
                 "mixed-sizes",
                 others,
                 f"stored in another size than the most frequent, {next(iter(sizes))}",
-                "nothing: clips are scaled and cropped to one size; mind the cropped edges",
+                "nothing needs doing: clips are scaled and cropped to one size; mind the edges",
+            )
+        )
+    twins = _twins(catalog)
+    if twins:
+        warnings.append(
+            _warned(
+                "duplicates",
+                twins,
+                "the same bytes as another file of the catalog",
+                "remove one of each: doubles weigh twice, and held-out clips may be trained on",
             )
         )
     if catalog.left_out:
@@ -198,6 +208,18 @@ def _of_the_whole(catalog: Catalog, sizes: dict[str, int]) -> list[Warned]:
             )
         )
     return warnings
+
+
+def _twins(catalog: Catalog) -> list[str]:
+    """Videos whose content an earlier row has too."""
+    digests = catalog.column("content_digest").to_pylist()
+    names = catalog.column("video_id").to_pylist()
+    first: dict[str, str] = {}
+    return [
+        name
+        for name, digest in zip(names, digests, strict=True)
+        if first.setdefault(digest, name) != name
+    ]
 
 
 def _warned(kind: str, concerned: list[str], sentence: str, advice: str) -> Warned:

@@ -11,6 +11,8 @@ from filmgate.diagnose.verdict import Remedy
 from filmgate.records.telemetry import Start
 from filmgate.units import format_bytes, format_rate, format_share
 
+COPY_PAGE = "(docs/training-copy.md has the FFmpeg line)"
+"""Where to learn how; filmgate makes no copies itself yet."""
 HEADROOM = 1.1
 """Supply aimed at over demand; our choice, the spread of the design measurements."""
 WORKER_EFFICIENCY = 0.95
@@ -151,7 +153,7 @@ def _training_copy(measured: Measured) -> Remedy | None:
     return Remedy(
         kind="copy",
         action="make a training copy: the training size, no B-frames, a key frame at every clip "
-        "start",
+        f"start {COPY_PAGE}",
         why=f"{format_share(shortened)} of the workers' time goes into decoding and scaling"
         + ("" if ratio is None else f", with {ratio:.1f} frames decoded per frame delivered"),
         gain_low=gain_of_faster_feed(measured, sure),

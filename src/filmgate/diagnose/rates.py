@@ -42,6 +42,7 @@ def rates(history: History) -> Rates:
             else None
         ),
         worker_cpu_share=_ratio(feed.cpu_seconds, feed.busy_seconds) if feed else None,
+        worker_cpu_cores=_worker_cpu_cores(start, feed),
         cores=start.cores,
         cores_wanted=_cores_wanted(start, feed, 1 - asking_seconds / total_seconds),
     )
@@ -87,6 +88,14 @@ def stages(feed: FeedCounters | None) -> list[Stage]:
         )
         for name, some in sorted(seconds.items(), key=lambda item: -item[1])
     ]
+
+
+def _worker_cpu_cores(start: Start, feed: FeedCounters | None) -> float | None:
+    """Workers x CPU seconds / (busy + waiting seconds); None without workers or the record."""
+    if feed is None or not start.num_workers:
+        return None
+    share = _ratio(feed.cpu_seconds, feed.busy_seconds + feed.wait_seconds)
+    return _product(share, start.num_workers)
 
 
 def _cores_wanted(start: Start, feed: FeedCounters | None, data_wait_share: float) -> float | None:

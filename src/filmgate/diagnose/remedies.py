@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from filmgate.diagnose.bound import WASTE_SHARE, Finding
-from filmgate.diagnose.feed_remedies import data_remedies
+from filmgate.diagnose.feed_remedies import COPY_PAGE, data_remedies
 from filmgate.diagnose.gains import (
     gain_of_faster_computing,
     gain_of_rarer_saves,
@@ -17,6 +17,8 @@ from filmgate.units import format_bytes, format_rate, format_seconds, format_sha
 
 KINDS = ("setting", "copy", "hardware")
 """Cheapest first."""
+WORTH_A_COPY_SHARE = 0.05
+"""A copy that saves less of a step is not proposed; our choice."""
 SAVE_SHARE_WANTED = 0.05
 """Saves may take this share of training time; our choice, half of what counts as waste."""
 
@@ -99,14 +101,20 @@ def _free_cores(measured: Measured) -> Remedy | None:
         return None
     if start.device != "cpu":
         return None
-    computing = gain_of_removing(measured, "forward", "backward", "optimizer")
+    taken = measured.rates.worker_cpu_cores
+    high = gain_of_removing(measured, "forward", "backward", "optimizer")
+    high *= (1 - cores / wanted) if taken is None else min(1.0, taken / cores)
+    if high < WORTH_A_COPY_SHARE:
+        return None
+    used = "" if taken is None else f", and the workers compute on {taken:.1f} of them"
     return Remedy(
         kind="copy",
-        action="make a training copy at the training size, so that decoding leaves the cores free",
-        why=f"trainer and workers want {wanted:.1f} cores and have {cores}",
+        action=f"make a training copy at the training size {COPY_PAGE}, so that decoding leaves "
+        "the cores free",
+        why=f"trainer and workers want {wanted:.1f} cores and have {cores}{used}",
         gain_low=0.0,
-        gain_high=computing * (1 - cores / wanted),
-        assumes="at most: the workers need no core at all, and computing gets them",
+        gain_high=high,
+        assumes="at most: the workers need no core at all, and computing gets theirs",
         costs="disk space, and one pass over the videos",
     )
 

@@ -64,8 +64,10 @@ def _why_late(measured: Measured, num_workers: int) -> str:
             f"although {readers} could give {format_rate(supply, 'clips')}: the queue is "
             "too short for the slowest clips"
         )
-    shared = " on cores they share with the trainer" if measured.is_contended else ""
-    return f"because {readers} can give only {format_rate(supply, 'clips')}{shared}, {stage}"
+    shared = " on cores shared with the trainer" if measured.is_contended else ""
+    demand = measured.rates.demand_clips_per_second
+    amount = "only " if demand is None or supply < demand else "no more than "
+    return f"because {readers} can give {amount}{format_rate(supply, 'clips')}{shared}, {stage}"
 
 
 def _stage(measured: Measured) -> str:

@@ -76,6 +76,8 @@ class Rates(Record, frozen=True):
     """Of the workers' time; near 1 means that the feed gives all it has."""
     worker_cpu_share: float | None = None
     """CPU seconds / busy seconds of the workers; low means waiting for storage or for a core."""
+    worker_cpu_cores: float | None = None
+    """Cores that the workers computed on, on average; None where that is not recorded."""
     cores: int | None = None
     """Cores this process may use, as the run recorded them."""
     cores_wanted: float | None = None

@@ -14,8 +14,10 @@ from filmgate.spec import Data
 
 MAX_LISTED = 1000
 """Failures that are listed one by one; all are counted."""
-FREE_FAILURES = 5
-"""Failures that no budget above zero counts as too many, so that the first clips do not stop it."""
+FREE_VIDEOS = 5
+"""Videos that may fail under any budget above zero, so that the first clips do not stop it."""
+MIN_SAMPLES_TO_JUDGE = 100
+"""Samples from which on more failures than clips stop the feed, whichever videos they are of."""
 NAMED_VIDEOS = 5
 """The worst videos that the error names."""
 
@@ -43,11 +45,22 @@ class FailureLog:
         for place in places:
             for failed in place.failures:
                 self._note(failed, is_masked=place.done is None)
-        budget = self._data.error_budget
-        if failures and self.num_failed > (
-            max(FREE_FAILURES, budget * self._num_seen) if budget else 0
-        ):
+        if failures and self._is_over_budget():
             raise self._over_budget()
+
+    def _is_over_budget(self) -> bool:
+        """Whether too many videos fail, or too few clips come out.
+
+        Videos are counted, not clips: in a small set one damaged place fails again and again.
+        """
+        budget = self._data.error_budget
+        if budget == 0:
+            return True
+        if budget == 1:
+            return False
+        if len(self._by_path) > max(FREE_VIDEOS, budget * self._num_seen):
+            return True
+        return self._num_seen >= MIN_SAMPLES_TO_JUDGE and self.num_failed > self._num_seen
 
     def _note(self, failed: ClipFailed, *, is_masked: bool) -> None:
         path = str(failed.path)
@@ -72,8 +85,8 @@ class FailureLog:
             for path, count in self._by_path.most_common(NAMED_VIDEOS)
         ]
         return FeedError(
-            f"{self.num_failed} attempts failed, replacements included, for the first "
-            f"{self._num_seen} samples, more than the error budget of "
-            f"{self._data.error_budget:g} allows; worst: {'; '.join(worst)}",
+            f"{len(self._by_path)} videos failed at {self.num_failed} clips among the first "
+            f"{self._num_seen}, more than the error budget of {self._data.error_budget:g} allows; "
+            f"worst: {'; '.join(worst)}",
             hint="mend or remove these videos and index again, or raise error_budget in [data]",
         )

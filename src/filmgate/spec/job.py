@@ -35,7 +35,7 @@ class Clip(Record, frozen=True, forbid_unknown_fields=True):
     epoch to epoch, until all of it was shown; ``uniform``: one frame of each of ``frames`` equal
     parts of the video, without ``stride`` and ``fps``."""
     stride: Positive | None = None
-    """Source frames from one clip frame to the next; give this or ``fps``."""
+    """Source frames from one clip frame to the next; 2 where neither this nor ``fps`` is given."""
     fps: Annotated[float, Meta(ge=0.0001, le=1_000_000)] | None = None
     """Clip frames per second of source time, found by time and never by frame-rate arithmetic."""
     height: Positive = 112
@@ -75,8 +75,9 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """What a clip that cannot be decoded does. ``skip`` leaves its place in the batch masked,
     ``substitute`` takes another sample by rule; both are counted and listed."""
     error_budget: Annotated[float, Meta(ge=0, le=1)] = 0.02
-    """Share of clips that may fail before the feed stops. Five may fail in any case, so that one
-    bad file does not end a run that has just begun; 0 stops at the first."""
+    """Videos with a clip that fails, over clips seen, from which on the feed stops. Five videos may
+    fail in any case; 0 stops at the first clip that fails, 1 never. Below 1 the feed also stops
+    when more attempts fail than samples were seen."""
 
 
 class Model(Record, frozen=True, forbid_unknown_fields=True):

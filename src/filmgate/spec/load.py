@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import tomli_w
+from msgspec.structs import replace
 
 from filmgate.errors import JobError
 from filmgate.records import write_file
@@ -57,9 +58,8 @@ def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
             f"{origin}: {str(error).replace('`$.', '`')}",
             hint="docs/job.md lists every key with its type and bounds",
         ) from None
-    if "clip" in tables:
-        _check_clip_step(job, origin)
-    return job
+    _check_clip_step(job, origin)
+    return _with_stride(job)
 
 
 def write_job(path: Path, job: Job) -> None:
@@ -80,12 +80,19 @@ def _check_clip_step(job: Job, origin: str) -> None:
                 hint="remove it; the frames lie as far apart as the video is long",
             )
         return
-    if (job.clip.stride is None) == (job.clip.fps is None):
-        got = "neither" if job.clip.stride is None else "both"
+    if job.clip.stride is not None and job.clip.fps is not None:
         raise JobError(
-            f"{origin}: clip wants one of `stride` and `fps`, got {got}",
-            hint="for example: stride = 2",
+            f"{origin}: clip takes one of `stride` and `fps`, got both",
+            hint="remove one; for example keep stride = 2",
         )
+
+
+def _with_stride(job: Job) -> Job:
+    """The job with the default stride where it says neither stride nor fps and needs one."""
+    clip = job.clip
+    if clip.sampling == "uniform" or clip.stride is not None or clip.fps is not None:
+        return job
+    return replace(job, clip=replace(clip, stride=Job().clip.stride))
 
 
 def _refuse_unknown(keys: Mapping[str, Any], allowed: Any, origin: str, where: str) -> None:

@@ -52,7 +52,7 @@ def open_video(path: Path) -> OpenVideo:
             metadata_errors="replace",
         )
     except (av.FFmpegError, OSError) as error:
-        raise UnreadableVideo(path, _why_not_open(path, error)) from None
+        raise _not_opened(path, error) from None
     try:
         stream = _choose_stream(path, container)
     except UnreadableVideo:
@@ -78,6 +78,11 @@ def _choose_stream(path: Path, container: InputContainer) -> VideoStream:
     if container.streams.audio:
         raise UnreadableVideo(path, "audio only, no video stream")
     raise UnreadableVideo(path, "no video stream in it")
+
+
+def _not_opened(path: Path, error: Exception) -> UnreadableVideo:
+    hint = "check the path" if isinstance(error, FileNotFoundError) else ""
+    return UnreadableVideo(path, _why_not_open(path, error), hint=hint)
 
 
 def _why_not_open(path: Path, error: Exception) -> str:
