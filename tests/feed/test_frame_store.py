@@ -28,7 +28,7 @@ SHAPES = [(48, 64), (40, 33), (64, 20), (63, 96), (30, 77)]
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
     """Wide and tall videos, one of them stored with wide pixels."""
     root = tmp_path_factory.mktemp("mixed")
-    write_video(root / "wide.mp4", width=96, height=64, num_frames=40)
+    write_video(root / "wide.mp4", width=98, height=64, num_frames=40)
     write_video(root / "tall.mp4", width=62, height=100, num_frames=40)
     write_video(root / "long.mkv", width=96, height=64, num_frames=60, gop=60)
     return index_videos([root], tmp_path_factory.mktemp("catalog"), workers=0)

@@ -99,3 +99,12 @@ def test_a_stopwatch_gives_the_seconds_of_each_stage() -> None:
         fields["data_wait_seconds"] + fields["forward_seconds"]
     )
     assert watch.stop() == {"total_seconds": 0.0}
+
+
+def test_a_held_out_clip_that_comes_again_is_scored_once(batch: Batch) -> None:
+    learner = make_learner(a_job(), 4, CPU)
+    once, twice = evaluate(learner, [batch]), evaluate(learner, [batch, batch])
+    assert once == twice
+    windows = evaluate(learner, [batch, batch], windows_per_clip=2)
+    assert once is not None and windows is not None
+    assert windows.num_clips == 2 * once.num_clips

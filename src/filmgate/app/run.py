@@ -141,13 +141,15 @@ def _summary(
         frame_sizes=facts.sizes,
         labels=facts.labels,
         warnings=[
-            f"{_count(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; {one.advice}"
+            f"{_count(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; "
+            f"{one.advice}"
             for one in facts.warnings
         ],
         skipped=[
             SkippedClip(path=one.path, place=one.place, reason=one.reason) for one in result.skipped
         ],
         num_skipped=verdict.skipped_clips,
+        num_padded=result.padded_clips,
         device=result.device,
         machine=_machine(),
         num_parameters=result.num_parameters,

@@ -71,6 +71,8 @@ class RunSummary(Record, frozen=True):
     """Clips left out or replaced, as many as the feed kept."""
     num_skipped: int = 0
     """All of them."""
+    num_padded: int = 0
+    """Training clips longer than their video, padded by the ``short`` rule, in the last attempt."""
     device: str = "cpu"
     """``cpu`` or the name of the GPU."""
     machine: str | None = None

@@ -11,6 +11,9 @@ from filmgate.app.run_summary import RunSummary, describe_score
 from filmgate.diagnose import Verdict
 from filmgate.units import format_rate, format_seconds, format_share
 
+FATES = {"substitute": "replaced by rule", "skip": "left out", "raise": "raised"}
+"""What became of clips that failed, by ``data.on_error``."""
+
 
 def verdict_table(summary: RunSummary, verdict: Verdict, report: Path | None) -> Table:
     """Two columns, no markup: what users named stays as they named it."""
@@ -35,8 +38,10 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
         ("loss", f"{loss} after {summary.steps} steps"),
         ("held-out score", describe_score(summary)),
     ]
+    if summary.num_padded:
+        rows.append(("padded clips", f"{summary.num_padded}, longer than their video"))
     if summary.num_skipped:
-        rows.append(("skipped clips", str(summary.num_skipped)))
+        rows.append(("failed clips", f"{summary.num_skipped}, {FATES[summary.job.data.on_error]}"))
     if summary.seconds is not None:
         attempts = f", {summary.attempts} attempts" if summary.attempts > 1 else ""
         rows.append(("time", format_seconds(summary.seconds) + attempts))

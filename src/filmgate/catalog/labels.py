@@ -56,7 +56,10 @@ def _rows(file: Path) -> list[tuple[int, dict[str, str | None]]]:
                 raise _fault(file, 1, found, "the first line names the columns path,label")
             rows = [(reader.line_num, row) for row in reader]
     except OSError as error:
-        raise UserError(f"{file}: {error.strerror}", hint="--labels takes 'folder', 'none', or the path of a CSV file") from None
+        raise UserError(
+            f"{file}: {error.strerror}",
+            hint="--labels takes 'folder', 'none', or the path of a CSV file",
+        ) from None
     except UnicodeDecodeError:
         raise UserError(f"{file} is not UTF-8 text", hint="save it as UTF-8 CSV") from None
     except csv.Error as error:

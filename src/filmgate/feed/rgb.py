@@ -28,6 +28,9 @@ from filmgate.feed.scaler import QUICK, Scaler, planes_of
 Plane = NDArray[np.uint8]
 QUICK_FORMATS = ("yuv420p", "yuvj420p")
 PLANAR_FORMATS = ("yuv420p", "yuv422p", "yuv444p", "yuv440p", "yuv411p", "yuv410p")
+QUICK_COLUMNS = 16
+"""libswscale writes the quick way in blocks of so many columns, and for some widths leaves the rest
+as the memory was."""
 QUICK_TOLERANCE = 2.0
 OVERFLOW_LEVEL = 500.0
 """Sums of 512 levels overflow."""
@@ -75,7 +78,24 @@ def _can_be_quick(frame: av.VideoFrame, size: Size) -> bool:
 def _quick(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> Rgb:
     converted = scaler.scale(frame, size, "gbrp", colour, interpolation=QUICK)
     green, blue, red = planes_of(converted)
+    first = size[1] - size[1] % QUICK_COLUMNS
+    if first < size[1]:
+        for plane, column in zip(
+            (red, green, blue), _columns_from(first, frame, colour), strict=True
+        ):
+            plane[:, first:] = column
     return Rgb(planes=[red, green, blue], is_one_low=True)
+
+
+def _columns_from(first: int, frame: av.VideoFrame, colour: Colour) -> NDArray[np.uint8]:
+    """(3, H, W - first) R, G, B by the formula, one level low as the others are."""
+    luma, *chroma = planes_of(frame)
+    width = frame.width - first
+    u, v = (c[:, first // 2 :].repeat(2, 0).repeat(2, 1)[:, :width] for c in chroma)
+    samples = [plane.astype(np.int64) for plane in (luma[:, first:], u, v)]
+    rgb = np.rint(rgb_of_samples(samples[0], samples[1], samples[2], colour))
+    low: NDArray[np.uint8] = np.maximum(rgb - 1, 0).astype(np.uint8)
+    return low
 
 
 @cache

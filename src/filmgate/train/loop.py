@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -223,11 +224,17 @@ def update(
     return loss.item()
 
 
-def to_device(batch: Batch, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Normalised float frames (B, T, C, H, W) and labels (B,) of the clips that are valid."""
+def to_device(
+    batch: Batch, device: torch.device, wanted_B: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Normalised float frames (B, T, C, H, W) and labels (B,) of the wanted clips.
+
+    ``wanted_B`` are bools; without it they are the clips that are valid.
+    """
     frames_BTCHW, labels_B = batch.frames_BTCHW, batch.labels_B
-    if not bool(batch.valid_B.all()):
-        frames_BTCHW, labels_B = frames_BTCHW[batch.valid_B], labels_B[batch.valid_B]
+    wanted_B = batch.valid_B if wanted_B is None else wanted_B
+    if not bool(wanted_B.all()):
+        frames_BTCHW, labels_B = frames_BTCHW[wanted_B], labels_B[wanted_B]
     floats_BTCHW = frames_BTCHW.to(device).float()
     floats_BTCHW.mul_(1 / (255 * PIXEL_DEVIATION)).sub_(PIXEL_MEAN / PIXEL_DEVIATION)
     return floats_BTCHW, labels_B.to(device)
@@ -241,15 +248,23 @@ def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def evaluate(learner: Learner, batches: Iterable[Batch]) -> Score | None:
-    """The score over all usable clips; None when there is none."""
+def evaluate(
+    learner: Learner, batches: Iterable[Batch], *, windows_per_clip: int = 1
+) -> Score | None:
+    """The score over all usable clips, each counted once; None when there is none.
+
+    A short video has fewer different clips than are asked of it; the list then repeats them, and a
+    repeat tells nothing new. With several windows of a clip each window is one.
+    """
     learner.model.eval()
     num_classes = learner.num_classes
     losses, clips_K, right_K = 0.0, _zeros(num_classes), _zeros(num_classes)
+    times_seen: Counter[tuple[int, bytes]] = Counter()
     for batch in batches:
-        if not bool(batch.valid_B.any()):
+        is_new_B = _is_new(batch, times_seen, windows_per_clip)
+        if not bool(is_new_B.any()):
             continue
-        frames_BTCHW, labels_B = to_device(batch, learner.device)
+        frames_BTCHW, labels_B = to_device(batch, learner.device, is_new_B)
         logits_BK = predict(learner, frames_BTCHW)
         losses += functional.cross_entropy(logits_BK, labels_B, reduction="sum").item()
         is_right_B = (logits_BK.argmax(dim=1) == labels_B).cpu()
@@ -262,6 +277,18 @@ def evaluate(learner: Learner, batches: Iterable[Batch]) -> Score | None:
         num_clips_K=clips_K.tolist(),
         num_right_K=right_K.tolist(),
     )
+
+
+def _is_new(
+    batch: Batch, times_seen: Counter[tuple[int, bytes]], windows_per_clip: int
+) -> torch.Tensor:
+    """(B,) usable clips whose frames were not scored before in as many windows as there are."""
+    is_new_B = batch.valid_B.clone()
+    for row in range(len(is_new_B)):
+        clip = int(batch.video_B[row]), batch.frame_indices_BT[row].numpy().tobytes()
+        times_seen[clip] += 1
+        is_new_B[row] &= times_seen[clip] <= windows_per_clip
+    return is_new_B
 
 
 def _zeros(num_classes: int) -> torch.Tensor:

@@ -209,7 +209,7 @@ class _Attempt:
                 open_feed(self.job, self.catalog, split="holdout") as feed,
                 self.stop.breaks_wait(),
             ):
-                score = evaluate(learner, feed)
+                score = evaluate(learner, feed, windows_per_clip=self.job.data.eval_crops)
         except StopWait:
             self._leave_if_asked(progress)
             raise
