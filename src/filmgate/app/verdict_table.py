@@ -25,12 +25,19 @@ def verdict_table(summary: RunSummary, verdict: Verdict, report: Path | None) ->
     return table
 
 
+def _task(summary: RunSummary) -> str:
+    if summary.target == "source":
+        return f"tell which of {summary.num_videos} videos a clip comes from"
+    return f"tell which of {len(summary.labels)} labels a clip has"
+
+
 def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tuple[str, str]]:
     left_out = len(summary.left_out)
     videos = str(summary.num_videos) + (f" ({left_out} left out)" if left_out else "")
     loss = "unknown" if summary.final_loss is None else f"{summary.final_loss:.3g}"
     rows = [
         ("videos", videos),
+        ("task", _task(summary)),
         ("device", verdict.device or summary.device),
         ("clips wanted", format_rate(verdict.rates.demand_clips_per_second, "clips")),
         ("clips delivered", format_rate(verdict.rates.delivered_clips_per_second, "clips")),
