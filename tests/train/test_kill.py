@@ -125,12 +125,13 @@ def test_a_run_that_is_told_to_stop_at_any_moment_commits_and_exits_with_its_own
     place: Place, whole: TrainResult
 ) -> None:
     waits = random.Random(5)
-    with place.start("stopped") as process:
+    with place.start("stopped-anywhere") as process:
         time.sleep(waits.uniform(1, 5))
         process.send_signal(signal.SIGTERM)
         told, _ = process.communicate(timeout=30)
     # Before the run has begun a signal ends the process as it ends any other.
     assert process.returncode in (Interrupted.exit_code, -signal.SIGTERM, 0), told
+    assert is_same_outcome(place.finish("stopped-anywhere"), whole)
     with place.start("stopped") as process:
         read_until(process, "step 21")
         time.sleep(waits.uniform(0, 0.1))
