@@ -19,7 +19,7 @@ run: setup ## Walk the whole road: on four demo clips, or on VIDEOS=folder
 	@$(BIN)/filmgate run $(VIDEOS)
 
 test: setup ## Run the tests that need no GPU and no long time
-	@$(BIN)/python -m pytest -m "not gpu and not slow" $(ARGS)
+	@$(BIN)/python -m pytest -m "not gpu and not slow" -n 2 --dist loadfile $(ARGS)
 
 test-gpu: $(if $(filter $(BIN)/python,$(GPU_PYTHON)),setup) ## Run the GPU tests; they fail where there is no GPU
 	@$(GPU_PYTHON) -m pytest -m gpu --require-gpu $(ARGS)
