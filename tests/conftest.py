@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ from tests.footage import write_video
 # A busy machine makes single examples slow; the time limit is per test.
 settings.register_profile("filmgate", deadline=None)
 settings.load_profile("filmgate")
+
+# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
