@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary, SkippedClip
+from filmgate.app.run_summary import LeftOutVideo, RunSummary, SkippedClip
 from filmgate.spec import Job
+from filmgate.train.result import ClassScore
 
 SUMMARY = RunSummary(
     name="loading-dock",

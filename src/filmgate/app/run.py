@@ -21,7 +21,7 @@ from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
 from filmgate.app.interrupt import interruptible
 from filmgate.app.report import write_report
-from filmgate.app.run_summary import ClassScore, LeftOutVideo, RunSummary, SkippedClip
+from filmgate.app.run_summary import LeftOutVideo, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, summarise
 from filmgate.catalog.labels import Labels
@@ -160,10 +160,7 @@ def _summary(
         why_not_scored=result.why_no_accuracy,
         num_not_held_out=held_out.num_not_held_out,
         num_holdout_clips=result.num_holdout_clips,
-        classes=[
-            ClassScore(name=one.name, num_clips=one.num_clips, num_right=one.num_right)
-            for one in result.class_scores
-        ],
+        classes=result.class_scores,
         attempts=result.attempts,
         seconds=_seconds_at_work(folder),
         digests={

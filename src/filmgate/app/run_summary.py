@@ -7,6 +7,7 @@ from typing import Literal
 
 from filmgate.records import Record
 from filmgate.spec import Job
+from filmgate.train.result import ClassScore
 
 
 class LeftOutVideo(Record, frozen=True):
@@ -27,17 +28,6 @@ class SkippedClip(Record, frozen=True):
     """Where in it, for example ``frames 120 to 134``."""
     reason: str
     """One clause."""
-
-
-class ClassScore(Record, frozen=True):
-    """Held-out clips of one class."""
-
-    name: str
-    """Label, or the video's name when the source is the target."""
-    num_clips: int
-    """Held-out clips of the class."""
-    num_right: int
-    """How many of them the model named right."""
 
 
 class RunSummary(Record, frozen=True):
