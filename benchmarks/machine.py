@@ -62,7 +62,8 @@ def this_software() -> Software:
     """Versions of what is installed now."""
     ffmpeg = _first_lines("ffmpeg", "-version")
     commit = _first_lines("git", "-C", str(ROOT), "rev-parse", "HEAD")
-    changed = _first_lines("git", "-C", str(ROOT), "status", "--porcelain", "--untracked-files=no")
+    status = ("status", "--porcelain", "--untracked-files=no", "--", ":!benchmarks/reports")
+    changed = _first_lines("git", "-C", str(ROOT), *status)
     installed = {str(found.metadata["Name"]).lower() for found in metadata.distributions()}
     return Software(
         python=sys.version.split()[0],
