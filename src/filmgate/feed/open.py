@@ -11,7 +11,7 @@ from filmgate.errors import UserError
 from filmgate.feed.arena import ArenaPlan, ClipShape, create_arena, private_arena, slot_bytes
 from filmgate.feed.clip_maker import make_clip_maker, order_over
 from filmgate.feed.crew import Crew
-from filmgate.feed.division import Division
+from filmgate.feed.division import Division, check_ranks
 from filmgate.feed.feed import Feed
 from filmgate.feed.frame_store import StorePlan, create_store, plan_store
 from filmgate.feed.process import start_process
@@ -41,7 +41,9 @@ def open_feed(
     Raises UserError for a job that does not fit the catalog, the ranks or the memory.
     """
     order = order_over(job, catalog, split, catalog.frame_table)
-    _check_place(job, start_sample, rank, world_size)
+    if start_sample < 0:
+        raise UserError(f"start_sample is {start_sample}", hint="samples count from 0")
+    check_ranks(job.train.batch_size, rank, world_size)
     division = Division(
         first=start_sample,
         num_samples=order.num_samples,
@@ -71,18 +73,6 @@ def open_feed(
 def clip_shape(job: Job) -> ClipShape:
     """(T, C, H, W) of the job's clips."""
     return job.clip.frames, 3, job.clip.height, job.clip.width
-
-
-def _check_place(job: Job, start_sample: int, rank: int, world_size: int) -> None:
-    if start_sample < 0:
-        raise UserError(f"start_sample is {start_sample}", hint="samples count from 0")
-    if not 0 <= rank < world_size:
-        raise UserError(f"rank {rank} of {world_size} ranks", hint="ranks count from 0")
-    if job.train.batch_size % world_size:
-        raise UserError(
-            f"batch_size {job.train.batch_size} does not divide by {world_size} ranks",
-            hint=f"make batch_size in [train] a multiple of {world_size}",
-        )
 
 
 def _num_workers(job: Job, division: Division) -> int:
