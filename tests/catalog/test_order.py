@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filmgate.catalog.order import Order, Sample, make_order
+from filmgate.catalog.make_order import make_order
+from filmgate.catalog.order import Order
 from filmgate.catalog.permutation import Permutation
+from filmgate.catalog.sample import Sample
 from filmgate.errors import UserError
 from filmgate.spec import Clip, Data, Job
 from filmgate.spec.job import About

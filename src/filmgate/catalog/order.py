@@ -8,89 +8,25 @@ Workers and ranks only divide these lists, so their number never changes a sampl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import msgspec
 import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
-from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames, Short, Split
+from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames
+from filmgate.catalog.order_facts import OrderFacts
 from filmgate.catalog.permutation import Permutation, below, draw, share
-from filmgate.catalog.turns import EqualTurns, Turns, balanced_weights, weighted_turns
+from filmgate.catalog.sample import Sample
+from filmgate.catalog.turns import EqualTurns, Turns, weighted_turns
 from filmgate.errors import UserError
-from filmgate.records import Record, digest_bytes
-from filmgate.spec import Job
-from filmgate.video import FrameTable
+from filmgate.records import digest_bytes
 
-ORDER_VERSION = 1
-"""Raised when the same facts give other samples than before."""
 LAST_SHARE = 1 - 2.0**-20
 """Where the last window lies on a side with fewer than a million pixels to spare."""
-
-
-class OrderFacts(Record, frozen=True, kw_only=True):
-    """Everything that decides the samples; two orders with equal facts are the same order."""
-
-    version: int = ORDER_VERSION
-    """Version of the arithmetic."""
-    catalog_digest: str
-    """The videos: contents, labels and frame counts, in row order."""
-    seed: int
-    """The job's."""
-    split: Split
-    """Which part of each video."""
-    frames: int
-    """Frames per clip (T)."""
-    stride: int | None
-    """Source frames from one clip frame to the next; None when ``fps`` is set."""
-    fps: float | None
-    """Clip frames per second of source time; None when ``stride`` is set."""
-    crop: Literal["random", "centre"]
-    """Where the window of a training clip lies."""
-    flip: bool
-    """Whether half of the training clips are mirrored."""
-    holdout: float
-    """Share of each video's frames that is kept for evaluation."""
-    clips_per_video: int
-    """Training clips of each video in one epoch, on average with ``weights``."""
-    eval_clips_per_video: int
-    """Held-out clips of each held-out video."""
-    short: Short
-    """What a clip does that is longer than its range."""
-    sampling: Literal["random", "uniform", "dense"] = "random"
-    """How the frames of a clip are chosen."""
-    eval_crops: int = 1
-    """Windows of each held-out clip."""
-    weights: Literal["equal", "class-balanced"] = "equal"
-    """How often each video is shown."""
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Sample:
-    """One clip to be made. T clip frames."""
-
-    number: int
-    """n, counted over all epochs and ranks from 0."""
-    attempt: int
-    """0, or the how manieth replacement of a clip that failed."""
-    epoch: int
-    """0 for held-out clips."""
-    video: int
-    """Row of the catalog."""
-    frame_indices_T: NDArray[np.int64]
-    """Frames of the video in display order; they never fall, except where a short clip loops."""
-    crop_top_share: float
-    """Where the window lies in the free height: 0 at the top, below 1."""
-    crop_left_share: float
-    """Where the window lies in the free width: 0 at the left, below 1."""
-    flip: bool
-    """Mirrored left to right after the crop."""
-    is_padded: bool
-    """The range was too short for the clip, so frames repeat at its end."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -315,60 +251,3 @@ class Order:
 
     def _key(self, purpose: str) -> bytes:
         return self._keys[purpose]
-
-
-def make_order(
-    job: Job,
-    split: Split,
-    *,
-    catalog_digest: str,
-    num_frames_V: NDArray[np.int64],
-    duration_seconds_V: NDArray[np.float64] | None = None,
-    frame_table: Callable[[int], FrameTable] | None = None,
-    labels: Callable[[], list[str | None]] | None = None,
-) -> Order:
-    """The order that a job gives over a catalog.
-
-    Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out;
-    ``weights = "class-balanced"`` needs ``labels``.
-
-    Raises UserError when the catalog is empty, or when a video is shorter than one clip and
-    ``short`` is ``raise``.
-    """
-    if len(num_frames_V) == 0:
-        raise UserError("the catalog holds no video", hint="index a folder that holds videos")
-    clip, data = job.clip, job.data
-    facts = OrderFacts(
-        catalog_digest=catalog_digest,
-        seed=job.job.seed,
-        split=split,
-        frames=clip.frames,
-        stride=clip.stride,
-        fps=clip.fps,
-        crop=clip.crop,
-        flip=clip.flip,
-        holdout=data.holdout,
-        clips_per_video=data.clips_per_video,
-        eval_clips_per_video=data.eval_clips_per_video,
-        short=data.short,
-        sampling=clip.sampling,
-        eval_crops=data.eval_crops,
-        weights=data.weights,
-    )
-    clip_frames = ClipFrames(
-        num_frames_V=num_frames_V,
-        frames=clip.frames,
-        stride=clip.stride,
-        fps=clip.fps,
-        holdout=data.holdout,
-        short=data.short,
-        duration_seconds_V=duration_seconds_V,
-        frame_table=frame_table,
-    )
-    weights_V = None
-    if data.weights == "class-balanced" and split == "train":
-        assert labels is not None
-        weights_V = balanced_weights(labels())
-    order = Order(facts=facts, clip_frames=clip_frames, weights_V=weights_V)
-    order.refuse_short()
-    return order

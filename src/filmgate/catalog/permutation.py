@@ -1,7 +1,7 @@
 """Shuffling and chance as arithmetic: any place of any epoch is found at once, no list is made.
 
 Both are part of the order of a run: a change here changes which clips a seed gives, so it also
-changes ``ORDER_VERSION`` in ``order.py``.
+changes ``ORDER_VERSION`` in ``order_facts.py``.
 """
 
 from __future__ import annotations

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
-from filmgate.catalog.order import Order, Sample, make_order
+from filmgate.catalog.make_order import make_order
+from filmgate.catalog.order import Order
+from filmgate.catalog.sample import Sample
 from filmgate.errors import UnreadableVideo, VideoError
 from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.frame_store import FrameStore, KeptVideo, fill_of

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
-from filmgate.catalog.order import Order, Sample
+from filmgate.catalog.order import Order
+from filmgate.catalog.sample import Sample
 from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
 from filmgate.feed.mapping import (
     Memory,

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from filmgate.catalog.order import Sample
+from filmgate.catalog.sample import Sample
 
 FailureKind = Literal["unreadable", "undecodable", "deadline", "crash", "quarantined"]
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from filmgate.catalog.order import Order, OrderFacts
+from filmgate.catalog.order import Order
+from filmgate.catalog.order_facts import OrderFacts
 from filmgate.errors import UserError
 
 

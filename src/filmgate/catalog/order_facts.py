@@ -1,0 +1,71 @@
+"""Everything that decides the samples of a split, as one record."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from filmgate.catalog.clip_frames import Short, Split
+from filmgate.records import Record
+from filmgate.spec import Job
+
+ORDER_VERSION = 1
+"""Raised when the same facts give other samples than before."""
+
+
+class OrderFacts(Record, frozen=True, kw_only=True):
+    """Everything that decides the samples; two orders with equal facts are the same order."""
+
+    version: int = ORDER_VERSION
+    """Version of the arithmetic."""
+    catalog_digest: str
+    """The videos: contents, labels and frame counts, in row order."""
+    seed: int
+    """The job's."""
+    split: Split
+    """Which part of each video."""
+    frames: int
+    """Frames per clip (T)."""
+    stride: int | None
+    """Source frames from one clip frame to the next; None when ``fps`` is set."""
+    fps: float | None
+    """Clip frames per second of source time; None when ``stride`` is set."""
+    crop: Literal["random", "centre"]
+    """Where the window of a training clip lies."""
+    flip: bool
+    """Whether half of the training clips are mirrored."""
+    holdout: float
+    """Share of each video's frames that is kept for evaluation."""
+    clips_per_video: int
+    """Training clips of each video in one epoch, on average with ``weights``."""
+    eval_clips_per_video: int
+    """Held-out clips of each held-out video."""
+    short: Short
+    """What a clip does that is longer than its range."""
+    sampling: Literal["random", "uniform", "dense"] = "random"
+    """How the frames of a clip are chosen."""
+    eval_crops: int = 1
+    """Windows of each held-out clip."""
+    weights: Literal["equal", "class-balanced"] = "equal"
+    """How often each video is shown."""
+
+
+def order_facts(job: Job, split: Split, catalog_digest: str) -> OrderFacts:
+    """The facts of a job's clips over a catalog."""
+    clip, data = job.clip, job.data
+    return OrderFacts(
+        catalog_digest=catalog_digest,
+        seed=job.job.seed,
+        split=split,
+        frames=clip.frames,
+        stride=clip.stride,
+        fps=clip.fps,
+        crop=clip.crop,
+        flip=clip.flip,
+        holdout=data.holdout,
+        clips_per_video=data.clips_per_video,
+        eval_clips_per_video=data.eval_clips_per_video,
+        short=data.short,
+        sampling=clip.sampling,
+        eval_crops=data.eval_crops,
+        weights=data.weights,
+    )
