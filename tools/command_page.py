@@ -22,7 +22,8 @@ def command_page(app: typer.Typer, name: str) -> str:
         "",
         "The record goes to stdout, talk goes to stderr. Exit code 0: done; 2: the input is to be",
         "mended, and a `hint:` line says how; 75: a signal stopped a run, and the same command",
-        "continues it; 130, 143: Ctrl-C, SIGTERM ended another command; 1: it failed otherwise.",
+        "continues it; 129, 130, 143: SIGHUP, Ctrl-C, SIGTERM ended another command; 1: it failed",
+        "otherwise.",
     ]
     for path, command in walk(typer.main.get_command(app), name):
         lines += ["", f"## {path}", "", inspect.cleandoc(command.help or "")]

@@ -102,6 +102,34 @@ def test_what_the_model_prints_does_not_mix_with_the_record(videos: Path, tmp_pa
     assert b"imported\nmade\n" in done.stderr
 
 
+ON_A_TERMINAL = (
+    "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.executable, [sys.executable, '-m', 'filmgate', *sys.argv[1:]])"
+)
+
+
+def test_a_terminal_that_closes_stops_a_run_with_a_commit(videos: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(
+        "[clip]\nframes = 2\nstride = 1\nheight = 16\nwidth = 16\n"
+        "[train]\nsteps = 1000000\nbatch_size = 2\ncommit_every_steps = 1000000\n"
+        "[limits]\nworkers = 1\n"
+    )
+    ours, terminal = os.openpty()
+    command = ["run", "videos", "--job", "job.toml", "--out", "run"]
+    run = subprocess.Popen(
+        [sys.executable, "-c", ON_A_TERMINAL, *command],
+        stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path,
+    )  # fmt: skip
+    os.close(terminal)
+    shown = b""
+    while b"loss" not in shown:
+        shown += os.read(ours, 65536)
+    os.close(ours)
+    assert run.wait(60) == 75
+    (commit,) = (tmp_path / "run" / "commits").iterdir()
+    assert commit.name.startswith("step-")
+
+
 def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
     videos: Path, tmp_path: Path
 ) -> None:
@@ -117,17 +145,18 @@ def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
     assert not list((tmp_path / "run").rglob(".*.part"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_indexing_without_a_word_and_leaves_no_half_file(
-    videos: Path, tmp_path: Path
+    number: signal.Signals, videos: Path, tmp_path: Path
 ) -> None:
-    for number in range(40):
-        (videos / f"{number}.mp4").symlink_to(next(videos.iterdir()).resolve())
+    for copy in range(40):
+        (videos / f"{copy}.mp4").symlink_to(next(videos.iterdir()).resolve())
     command = [sys.executable, "-m", "filmgate", "index", str(videos), "--out", "c"]
     index = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     while not (tmp_path / "c").exists():
         time.sleep(0.01)
-    index.send_signal(signal.SIGTERM)
+    index.send_signal(number)
     talk = index.communicate(timeout=60)[1]
-    assert index.returncode == 128 + signal.SIGTERM
+    assert index.returncode == 128 + number
     assert "Traceback" not in talk
     assert not list((tmp_path / "c").glob(".*"))

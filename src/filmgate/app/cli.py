@@ -14,7 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
-from filmgate.app.interrupt import Terminated, answer_sigterm
+from filmgate.app.interrupt import Terminated, answer_signals
 from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError, VideoError
 
@@ -45,7 +45,7 @@ Labels = Annotated[
 
 def main() -> None:
     """Run the command line and exit with its code: 0 done, 2 mend the input, 1 failed otherwise."""
-    answer_sigterm()
+    answer_signals()
     sys.exit(run_command_line(sys.argv[1:]))
 
 
@@ -64,8 +64,8 @@ def run_command_line(arguments: list[str]) -> int:
         return 1
     except OSError as error:
         return _report(_mendable(error))
-    except Terminated:
-        return 128 + signal.SIGTERM
+    except Terminated as signalled:
+        return 128 + signalled.number
     except (KeyboardInterrupt, typer.Abort):
         return 128 + signal.SIGINT
 

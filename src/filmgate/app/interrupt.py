@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM outside of training: both unwind, so that no worker or half file stays."""
+"""Signals outside of training: they unwind, so that no worker or half file stays."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from filmgate.errors import Interrupted
 
 
 class Terminated(BaseException):
-    """SIGTERM, raised where the main thread is."""
+    """SIGTERM or SIGHUP, raised where the main thread is."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
-def answer_sigterm() -> None:
-    """Have SIGTERM raise Terminated from now on."""
-    signal.signal(signal.SIGTERM, _on_sigterm)
+def answer_signals() -> None:
+    """Have SIGTERM and SIGHUP raise Terminated; SIGHUP stays ignored where it was (``nohup``)."""
+    signal.signal(signal.SIGTERM, _on_signal)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, _on_signal)
 
 
 @contextmanager
@@ -31,5 +37,5 @@ def interruptible() -> Iterator[None]:
         ) from None
 
 
-def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    raise Terminated
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    raise Terminated(number)

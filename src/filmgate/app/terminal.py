@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from contextlib import suppress
 from types import TracebackType
+from typing import IO, TextIO, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -30,29 +32,52 @@ class Talk:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
-        self._console = _TalkConsole(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+        listener = cast(IO[str], _Listener(sys.stderr)) if sys.stderr else None
+        self._console = Console(
+            file=listener, stderr=True, highlight=False, emoji=False, soft_wrap=True
+        )
 
     def note(self, text: str) -> None:
         """One line of talk."""
         if not self._quiet:
-            _say(self._console, text)
+            self._console.print(text, markup=False)
 
     def error(self, error: FilmgateError) -> None:
         """``error:`` and ``hint:`` lines; shown even when quiet."""
-        _say(self._console, f"error: {error.message}")
+        self._console.print(f"error: {error.message}", markup=False)
         if error.hint:
-            _say(self._console, f"hint: {error.hint}")
+            self._console.print(f"hint: {error.hint}", markup=False)
 
     def job(self, title: str, unit: str) -> JobProgress:
         """A context in which one long job reports how far it is."""
         return JobProgress(title, unit, self._console, quiet=self._quiet)
 
 
-class _TalkConsole(Console):
-    """Falls silent when the reader of stderr has gone; rich would end the program."""
+class _Listener:
+    """stderr for rich: a full disk, a closed pipe or terminal costs the talk and not the work."""
 
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self.encoding = stream.encoding
+
+    def write(self, text: str) -> int:
+        """As if all of it had been written."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """What cannot be written is lost."""
+        with suppress(OSError):
+            self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a person reads it."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Of the stream."""
+        return self._stream.fileno()
 
 
 class JobProgress:
@@ -113,10 +138,5 @@ class JobProgress:
         left = (now - self._started) * (total - done) / advanced if advanced > 0 else None
         estimate = f", about {format_seconds(left)} left" if left and done < total else ""
         tail = f"  {note}" if note else ""
-        _say(self._console, f"{self._title}: {done} of {total} {self._unit}{estimate}{tail}")
-
-
-def _say(console: Console, text: str) -> None:
-    """Print a line of talk. Where nobody can read it any more, the work goes on without it."""
-    with suppress(OSError):
-        console.print(text, markup=False)
+        line = f"{self._title}: {done} of {total} {self._unit}{estimate}{tail}"
+        self._console.print(line, markup=False)

@@ -26,7 +26,9 @@ REAP_SECONDS = 0.2
 """What a process that is dying anyway gets, so that it is known by its own exit code."""
 
 _BOOT = (
-    "import json, signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    # What the terminal or a scheduler tells the whole group is the trainer's to answer.
+    "import json, signal, sys; "
+    "[signal.signal(n, signal.SIG_IGN) for n in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM)]; "
     "sys.path[:] = json.loads(sys.argv[1]); from filmgate.feed.worker import main; "
     "main(int(sys.argv[2]), int(sys.argv[3]))"
 )

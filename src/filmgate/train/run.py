@@ -45,8 +45,8 @@ def train_run(
     in all, loss), ``on_event`` a sentence about everything unusual.
 
     Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
-    after SIGTERM or SIGINT: the step at hand is finished and committed first; a second signal
-    stops at once.
+    after SIGTERM, SIGINT or SIGHUP: the step at hand is finished and committed first; a second
+    signal stops at once.
     """
     keys = outcome_keys(job, catalog.digest)
     finished = run_folder / "train.json"

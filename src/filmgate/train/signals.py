@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT as a request that the loop answers between two steps."""
+"""SIGTERM, SIGINT and SIGHUP as a request that the loop answers between two steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
+
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""A scheduler, Ctrl-C, and a terminal or connection that closes."""
 
 
 class StopWait(BaseException):
@@ -22,7 +25,8 @@ class StopRequest:
     """A context in which the first signal is remembered and the second one raises StopAtOnce.
 
     A third meets the handlers that were there before, which are put back at the end in any case.
-    Outside the main thread Python delivers no signals, and nothing is installed.
+    SIGHUP stays ignored where it was, as under ``nohup``. Outside the main thread Python delivers
+    no signals, and nothing is installed.
     """
 
     def __init__(self) -> None:
@@ -32,7 +36,9 @@ class StopRequest:
 
     def __enter__(self) -> StopRequest:
         if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in STOP_SIGNALS:
+                if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
+                    continue
                 self._before[number] = signal.signal(number, self._on_signal)
         return self
 

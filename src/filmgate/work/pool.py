@@ -119,14 +119,14 @@ def _start(function: Callable[[Item], Value]) -> _Worker:
 
 @contextmanager
 def _signals_held() -> Iterator[None]:
-    """Answer SIGINT and SIGTERM at the end: half a start leaves a process that nobody knows of."""
+    """Answer a signal at the end: half a start leaves a process that nobody knows of."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
     before = {
         number: signal.signal(number, lambda number, _: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
         if callable(signal.getsignal(number))
     }
     try:
@@ -207,7 +207,8 @@ def _stop(workers: list[_Worker]) -> None:
 
 def _serve(connection: Connection, function: Callable[[Item], Value]) -> None:
     """A worker's life: take an item, answer, until the pipe closes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
+    for number in (signal.SIGINT, signal.SIGHUP):  # the parent decides what the terminal means
+        signal.signal(number, signal.SIG_IGN)
     while True:
         try:
             _, item = connection.recv()
