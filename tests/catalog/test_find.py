@@ -50,10 +50,30 @@ def test_roots_that_give_one_name_to_two_files_are_refused(tmp_path: Path) -> No
         find_videos([tmp_path / "x/one", tmp_path / "y/one"])
 
 
-def test_the_same_root_twice_is_refused(tmp_path: Path) -> None:
-    touch(tmp_path / "v.mp4")
-    with pytest.raises(UserError, match="both be called"):
-        find_videos([tmp_path, tmp_path])
+def test_a_root_that_is_named_twice_is_refused(tmp_path: Path) -> None:
+    video = touch(tmp_path / "a/v.mp4")
+    for root in (tmp_path / "a", video):
+        with pytest.raises(UserError, match=rf"^{root} is named twice$") as twice:
+            find_videos([root, root])
+        assert twice.value.hint == "name it once"
+
+
+def test_two_names_of_one_root_are_refused(tmp_path: Path) -> None:
+    touch(tmp_path / "a/v.mp4")
+    (tmp_path / "b").symlink_to(tmp_path / "a")
+    with pytest.raises(UserError, match=f"^{tmp_path}/a is {tmp_path}/b$"):
+        find_videos([tmp_path / "b", tmp_path / "a"])
+
+
+@pytest.mark.parametrize("inside", ["all/one/two", "all/one/v.mp4"])
+def test_a_root_that_lies_in_another_is_refused(inside: str, tmp_path: Path) -> None:
+    touch(tmp_path / "all/one/v.mp4")
+    touch(tmp_path / "all/one/two/w.mp4")
+    touch(tmp_path / "all-other/v.mp4")
+    roots = [tmp_path / inside, tmp_path / "all-other", tmp_path / "all"]
+    with pytest.raises(UserError, match=f"^{roots[0]} lies in {roots[2]}$") as within:
+        find_videos(roots)
+    assert within.value.hint == f"name {roots[2]} alone"
 
 
 def test_a_missing_root_and_a_folder_without_videos_are_refused(tmp_path: Path) -> None:

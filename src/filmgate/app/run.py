@@ -24,10 +24,10 @@ from filmgate.app.report import write_report
 from filmgate.app.run_summary import LeftOutVideo, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, summarise
+from filmgate.catalog.find import check_roots
 from filmgate.catalog.labels import Labels
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
-from filmgate.errors import UserError
 from filmgate.feed.clip_maker import order_over
 from filmgate.feed.targets import choose_targets
 from filmgate.records import Header, digest_file, read_record, write_record
@@ -66,7 +66,7 @@ def walk(
     """
     job = load_job(job_file) if job_file else Job()
     paths = list(videos) or demo_videos()
-    _refuse_missing(paths)
+    check_roots(paths)
     request = make_request(paths, labels, job)
     folder = choose_folder(out, _name(videos, job, job_file), request).absolute()
     open_folder(folder)
@@ -88,12 +88,6 @@ def _name(videos: Sequence[Path], job: Job, job_file: Path | None) -> str:
         return DEMO_NAME
     name = "".join(c if c.isalnum() or c in "._-" else "-" for c in videos[0].resolve().stem)
     return name.strip("._-") or "run"
-
-
-def _refuse_missing(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if not path.exists():
-            raise UserError(f"{path} does not exist", hint="name a folder of videos, or a video")
 
 
 def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:

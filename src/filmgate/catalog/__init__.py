@@ -6,7 +6,8 @@ used, each with the reason). Its digest depends on contents and labels, not on w
 """
 
 from filmgate.catalog.catalog import Catalog, open_catalog
-from filmgate.catalog.index import IndexProgress, index_videos
+from filmgate.catalog.index import index_videos
+from filmgate.catalog.read_new import IndexProgress
 from filmgate.catalog.rows import LeftOut, VideoRow
 from filmgate.catalog.summary import CatalogSummary, summarise
 

@@ -45,14 +45,14 @@ class Findings:
 def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
     """The videos in and below the roots (files or folders); hidden files are ignored.
 
-    The folder ``skip`` is passed over. Raises UserError for a missing root, an unreadable folder,
-    no video at all, a name that is not UTF-8, and two roots that give the same ``video_id``.
+    The folder ``skip`` is passed over. Raises UserError for a missing root, roots that share files,
+    an unreadable folder, no video at all, a name that is not UTF-8, and two roots that give the
+    same ``video_id``.
     """
+    check_roots(roots)
     videos: list[Found] = []
     num_ignored = 0
     for root in roots:
-        if not root.exists():
-            raise UserError(f"{root} does not exist", hint="name a video or a folder of videos")
         if root.is_file():
             videos.append(Found(video_id=root.name, path=root.resolve(), folder_label=None))
             continue
@@ -70,6 +70,24 @@ def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
     videos.sort()
     _refuse_twins(videos)
     return Findings(videos=videos, num_ignored=num_ignored)
+
+
+def check_roots(roots: Sequence[Path]) -> None:
+    """Raises UserError for a root that does not exist, and for files that two roots have in common.
+
+    They would be in the catalog twice, weigh double, and be trained on where they are held out.
+    """
+    for root in roots:
+        if not root.exists():
+            raise UserError(f"{root} does not exist", hint="name a video or a folder of videos")
+    # Sorted by its parts, a folder comes right before what lies in it.
+    places = sorted((root.resolve().parts, str(root)) for root in roots)
+    for (parts, name), (next_parts, next_name) in pairwise(places):
+        if parts == next_parts:
+            found = f"{name} is named twice" if name == next_name else f"{name} is {next_name}"
+            raise UserError(found, hint="name it once")
+        if parts == next_parts[: len(parts)]:
+            raise UserError(f"{next_name} lies in {name}", hint=f"name {name} alone")
 
 
 def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:

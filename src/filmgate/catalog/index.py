@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from filmgate.catalog.catalog import Catalog, open_catalog
 from filmgate.catalog.find import Findings, Found, find_videos
+from filmgate.catalog.journal import hold_journal
 from filmgate.catalog.known import KnownFiles, known_files
 from filmgate.catalog.labels import Labels, labels_of
-from filmgate.catalog.read_file import FileRead, read_file, stamp_of
+from filmgate.catalog.read_file import FileRead, row_of
+from filmgate.catalog.read_new import OnProgress, read_new
 from filmgate.catalog.rows import SCHEMA, SCHEMA_VERSION, CatalogHeader, LeftOut, VideoRow
 from filmgate.catalog.store import (
     LEFT_OUT_SCHEMA,
@@ -23,30 +23,8 @@ from filmgate.catalog.store import (
     write_rows,
 )
 from filmgate.errors import UserError
-from filmgate.records import Header, Record, digest_bytes, digest_file, write_record
-from filmgate.video import FrameTable, VideoFacts
-from filmgate.work import run_jobs
-
-FILE_DEADLINE_SECONDS = 1800.0
-"""A file that takes longer to read is left out."""
-
-
-class IndexProgress(Record, frozen=True):
-    """How far indexing has come."""
-
-    done: int
-    """Files that were read."""
-    total: int
-    """Files that have to be read; unchanged ones are not among them."""
-    bytes_done: int
-    """Size of the files that were read."""
-    bytes_total: int
-    """Size of the files that have to be read."""
-    seconds: float
-    """Since reading began."""
-
-
-OnProgress = Callable[[IndexProgress], None]
+from filmgate.records import Header, digest_bytes, digest_file, write_record
+from filmgate.video import FrameTable
 
 
 def index_videos(
@@ -59,32 +37,36 @@ def index_videos(
 ) -> Catalog:
     """Index videos and folders of videos into the catalog folder ``out``.
 
-    Files that are unchanged since ``out`` was last written are not read again. ``labels`` is
+    Files that are unchanged since ``out`` was last written are not read again, nor are those that
+    an index which was cut off had read by a while before its end. ``labels`` is
     ``"folder"``, a CSV file with the columns path,label, or None. ``workers`` processes read
     files, one per core by default; 0 reads them here.
 
     Raises UserError when a path is missing or unreadable, no file can be used, the labels do not
-    fit, or ``out`` cannot be written.
+    fit, ``out`` cannot be written, or another process writes it.
     """
     roots = [Path(paths)] if isinstance(paths, Path | str) else [Path(path) for path in paths]
     out = Path(out)
     findings = find_videos(roots, skip=out)
     found_labels = labels_of(findings.videos, _labels(labels), roots)
     _make_folder(out)
-    known = known_files(out)
-    fresh = _read_new(findings.videos, known, workers, on_progress)
-    rows: list[VideoRow] = []
-    left_out: list[LeftOut] = []
-    for found, label in zip(findings.videos, found_labels, strict=True):
-        row = _row_of(found, label, fresh, known)
-        if isinstance(row, LeftOut):
-            left_out.append(row)
-        else:
-            rows.append(row)
-    if not rows:
-        raise _nothing_usable(left_out)
-    tables = ((row.video_id, _table(row, fresh, known)) for row in rows)
-    _write(out, rows, left_out, tables, findings, roots)
+    with hold_journal(out) as journal:
+        known = known_files(out)
+        known.add_all(journal.batches())
+        fresh = read_new(findings.videos, known, journal, workers, on_progress)
+        known.add_all(journal.batches())
+        rows: list[VideoRow] = []
+        left_out: list[LeftOut] = []
+        for found, label in zip(findings.videos, found_labels, strict=True):
+            row = _row_of(found, label, fresh, known)
+            if isinstance(row, LeftOut):
+                left_out.append(row)
+            else:
+                rows.append(row)
+        if not rows:
+            raise _nothing_usable(left_out)
+        tables = ((row.video_id, _table(row, fresh, known)) for row in rows)
+        _write(out, rows, left_out, tables, findings, roots)
     return open_catalog(out)
 
 
@@ -103,70 +85,14 @@ def _make_folder(out: Path) -> None:
         ) from None
 
 
-def _read_new(
-    videos: list[Found], known: KnownFiles, workers: int | None, on_progress: OnProgress | None
-) -> dict[Path, FileRead]:
-    """Read every file that is new or changed, the largest first."""
-    sizes: dict[Path, int] = {}
-    for found in videos:
-        stamp = stamp_of(found.path)
-        if not known.is_unchanged(found.path, stamp):
-            sizes[found.path] = stamp.size_bytes if stamp is not None else 0
-    paths = sorted(sizes, key=lambda path: -sizes[path])
-    since, bytes_done, fresh = time.monotonic(), 0, dict[Path, FileRead]()
-    outcomes = run_jobs(
-        read_file,
-        paths,
-        num_workers=len(os.sched_getaffinity(0)) if workers is None else workers,
-        deadline_seconds=FILE_DEADLINE_SECONDS,
-    )
-    for outcome in outcomes:
-        path = paths[outcome.index]
-        fresh[path] = outcome.value or FileRead(
-            stamp=None, reason=f"reading it failed: {outcome.fault}"
-        )
-        bytes_done += sizes[path]
-        if on_progress is not None:
-            on_progress(
-                IndexProgress(
-                    done=len(fresh),
-                    total=len(paths),
-                    bytes_done=bytes_done,
-                    bytes_total=sum(sizes.values()),
-                    seconds=time.monotonic() - since,
-                )
-            )
-    return fresh
-
-
-def _left_out(found: Found, read: FileRead) -> LeftOut:
-    assert read.reason is not None
-    return LeftOut(
-        video_id=found.video_id, path=str(found.path), reason=read.reason, stamp=read.stamp
-    )
-
-
 def _row_of(
     found: Found, label: str | None, fresh: dict[Path, FileRead], known: KnownFiles
 ) -> VideoRow | LeftOut:
     read = fresh.get(found.path)
-    if read is None:
-        old = known.row(found.path)
-        return msgspec.structs.replace(old, video_id=found.video_id, **_labelled(old, label))
-    if read.facts is None:
-        return _left_out(found, read)
-    assert read.table is not None and read.stamp is not None
-    facts = {name: getattr(read.facts, name) for name in VideoFacts.__struct_fields__}
-    return VideoRow(
-        **facts,
-        video_id=found.video_id,
-        path=str(found.path),
-        content_digest=read.content_digest,
-        label=label,
-        num_frames=read.table.num_frames,
-        duration_seconds=read.table.duration_seconds,
-        stamp=read.stamp,
-    )
+    if read is not None:
+        return row_of(found, read, label)
+    old = known.row(found.path)
+    return msgspec.structs.replace(old, video_id=found.video_id, **_labelled(old, label))
 
 
 def _labelled(row: VideoRow | LeftOut, label: str | None) -> dict[str, str | None]:

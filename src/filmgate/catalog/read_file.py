@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from filmgate.catalog.rows import FileStamp
+from filmgate.catalog.find import Found
+from filmgate.catalog.rows import FileStamp, LeftOut, VideoRow
 from filmgate.errors import UnreadableVideo
 from filmgate.records import digest_file
 from filmgate.video import FrameTable, VideoFacts, probe
@@ -46,3 +47,23 @@ def read_file(path: Path) -> FileRead:
     if stamp_of(path) != stamp:
         return FileRead(stamp=None, reason="it changed while it was read")
     return FileRead(stamp=stamp, content_digest=content_digest, facts=facts, table=table)
+
+
+def row_of(found: Found, read: FileRead, label: str | None) -> VideoRow | LeftOut:
+    """What the catalog says of a file that was read."""
+    if read.facts is None:
+        assert read.reason is not None
+        return LeftOut(
+            video_id=found.video_id, path=str(found.path), reason=read.reason, stamp=read.stamp
+        )
+    assert read.table is not None and read.stamp is not None
+    return VideoRow(
+        **{name: getattr(read.facts, name) for name in VideoFacts.__struct_fields__},
+        video_id=found.video_id,
+        path=str(found.path),
+        content_digest=read.content_digest,
+        label=label,
+        num_frames=read.table.num_frames,
+        duration_seconds=read.table.duration_seconds,
+        stamp=read.stamp,
+    )

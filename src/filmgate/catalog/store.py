@@ -63,10 +63,14 @@ _PLAIN_FRAME_COLUMNS = (
 )  # fmt: skip
 
 
+def rows_as_table(rows: Sequence[Record], schema: pa.Schema) -> pa.Table:
+    """Records as a table."""
+    return pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=schema)
+
+
 def write_rows(path: Path, rows: Sequence[Record], schema: pa.Schema, digest: str) -> None:
     """Write records as a table, in one step."""
-    values = [msgspec.to_builtins(row) for row in rows]
-    table = pa.Table.from_pylist(values, schema=schema.with_metadata({DIGEST_KEY: digest.encode()}))
+    table = rows_as_table(rows, schema.with_metadata({DIGEST_KEY: digest.encode()}))
 
     def write(file: BinaryIO) -> None:
         pq.write_table(
@@ -97,10 +101,15 @@ def write_frame_tables(path: Path, tables: Iterable[tuple[str, FrameTable]], dig
             write_page_checksum=True,
         ) as writer:
             for group in _groups(tables):
-                rows = [_frames_row(video_id, table) for video_id, table in group]
-                writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                writer.write_table(frames_as_table(group).replace_schema_metadata(schema.metadata))
 
     write_file(path, write)
+
+
+def frames_as_table(tables: Iterable[tuple[str, FrameTable]]) -> pa.Table:
+    """The frame tables of (video_id, table) pairs, a row each."""
+    rows = [_frames_row(video_id, table) for video_id, table in tables]
+    return pa.Table.from_pylist(rows, schema=FRAMES_SCHEMA)
 
 
 def _groups(
@@ -161,6 +170,8 @@ __all__ = [
     "LeftOut",
     "VideoRow",
     "frame_table_from_row",
+    "frames_as_table",
+    "rows_as_table",
     "rows_from_table",
     "write_frame_tables",
     "write_rows",
