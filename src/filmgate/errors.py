@@ -9,6 +9,7 @@
     |   |-- UnreadableVideo  no frame of it can be used (not a video, no index, empty)
     |   `-- UndecodableFrame it opens, but these frames do not come out
     |-- FeedError            the feed stopped: too many bad clips, or a worker kept dying
+    |-- WorkError            a list of tasks stopped: too many of them failed
     |-- DeadlineError        a wait went past its deadline; says what was waited for
     `-- Interrupted          a signal asked to stop; what was done is kept, and exit_code says so
 
@@ -64,6 +65,10 @@ class UndecodableFrame(VideoError):
 
 class FeedError(FilmgateError):
     """The feed stopped, and says which budget or limit was passed."""
+
+
+class WorkError(FilmgateError):
+    """A list of tasks stopped, because more of them failed than the error budget allows."""
 
 
 class DeadlineError(FilmgateError):

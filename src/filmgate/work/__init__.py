@@ -1,5 +1,9 @@
-"""Many independent jobs on the cores of this machine."""
+"""Many independent tasks, each done and published exactly once, over processes or machines."""
 
-from filmgate.work.pool import Outcome, run_jobs
+from filmgate.work.coordinate import do_work
+from filmgate.work.local import LocalExecutor
+from filmgate.work.place import Place
+from filmgate.work.pool import run_jobs
+from filmgate.work.task import Limits, Outcome, Progress, Task
 
-__all__ = ["Outcome", "run_jobs"]
+__all__ = ["Limits", "LocalExecutor", "Outcome", "Place", "Progress", "Task", "do_work", "run_jobs"]
