@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -98,6 +98,17 @@ def likeness_of(pairs: Iterable[tuple[av.VideoFrame, av.VideoFrame]]) -> Likenes
         psnr_db=psnr_db(float(np.mean(squared_errors))),
         lowest_psnr_db=psnr_db(max(squared_errors)),
         ssim=float(np.mean(similarities)),
+    )
+
+
+def mean_likeness(likenesses: Sequence[Likeness]) -> Likeness:
+    """Of several videos, each counted once; the worst picture of all."""
+    errors = [0.0 if one.psnr_db is None else 10 ** (-one.psnr_db / 10) for one in likenesses]
+    lowest = [one.lowest_psnr_db for one in likenesses if one.lowest_psnr_db is not None]
+    return Likeness(
+        psnr_db=psnr_db(float(np.mean(errors))),
+        lowest_psnr_db=min(lowest, default=None),
+        ssim=float(np.mean([one.ssim for one in likenesses])),
     )
 
 

@@ -122,7 +122,6 @@ def _mpeg4(layout: Layout) -> Options:
         "b_strategy": "0",
         "sc_threshold": "1000000000",
         "flags": "+cgop",
-        "mbd": "rd",
     }
 
 

@@ -1,0 +1,151 @@
+"""Trying layouts on some of the user's own videos, with the job's own clips.
+
+Each candidate encodes the same stretches of the same videos. The feed's reader then reads the same
+clips from each copy and from the source, in turns, so that a busy machine is equally busy for all.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from filmgate.catalog import Catalog, index_videos
+from filmgate.prepare.check import Likeness
+from filmgate.prepare.recipe import Recipe
+from filmgate.prepare.speed import Speed, Subject, read_in_turns
+from filmgate.prepare.stretches import MadeCopy, Stretch, choose_stretches, encode_stretches
+from filmgate.records import Record
+from filmgate.spec import Clip
+
+SOURCE = "source"
+"""Label of the videos as they are."""
+SAMPLE_VIDEOS = 6
+SAMPLE_SECONDS = 10.0
+ROUNDS = 3
+
+
+class Trial(Record, frozen=True, kw_only=True):
+    """What trying one layout on the sample showed."""
+
+    label: str
+    """The layout, or ``source``."""
+    recipe: Recipe | None
+    """None: the videos as they are."""
+    video_seconds: float
+    """Footage in the sample."""
+    bytes: int | None = None
+    """Of the sample in this layout; the source's share of its files by time. None: it failed."""
+    bytes_per_hour: float | None = None
+    """The same for an hour of footage."""
+    size_share: float | None = None
+    """Bytes over the source's."""
+    clips_per_cpu_second: float | None = None
+    """RGB clips of the job that one core reads in a second; median of the rounds."""
+    clips_per_cpu_second_yuv: float | None = None
+    """The same as YUV 4:2:0; None where the clip's size is odd."""
+    clips_per_cpu_second_rounds: list[float] = []
+    """RGB, each round."""
+    read_bytes_per_clip: float | None = None
+    """Bytes that the reader asked the file system for."""
+    encode_cpu_seconds_per_hour: float | None = None
+    """To make an hour of footage, reading the source included; None for the source."""
+    likeness: Likeness | None = None
+    """To the source's pictures at the copy's size; None for the source."""
+    why_not: str | None = None
+    """Why there is no measurement."""
+
+
+OnProgress = Callable[[int, int], None]
+
+
+def measure_layouts(
+    catalog: Catalog,
+    clip: Clip,
+    recipes: Sequence[Recipe],
+    *,
+    num_videos: int = SAMPLE_VIDEOS,
+    seconds: float = SAMPLE_SECONDS,
+    rounds: int = ROUNDS,
+    workers: int | None = None,
+    on_progress: OnProgress | None = None,
+) -> list[Trial]:
+    """A trial of the source, then one of each recipe.
+
+    Copies are made in a temporary folder, on ``workers`` processes (one per core by default); the
+    reading is timed here, on one thread. ``on_progress`` is told encodes done and in all.
+
+    Raises UserError when no video is long enough for a clip.
+    """
+    stretches = choose_stretches(catalog, clip, num_videos, seconds)
+    with tempfile.TemporaryDirectory(prefix="filmgate-measure-") as scratch, ExitStack() as stack:
+        made = encode_stretches(catalog, stretches, recipes, Path(scratch), workers, on_progress)
+        source = Subject(catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1)
+        copies = [_subject(copy, clip, catalog.num_videos) for copy in made]
+        subjects = [stack.enter_context(one) for one in (source, *copies) if one is not None]
+        speeds = dict(zip(subjects, read_in_turns(subjects, rounds), strict=True))
+        first = _source_trial(catalog, stretches, speeds[source])
+        return [
+            first,
+            *[
+                _copy_trial(copy, speeds[subject] if subject is not None else None, first)
+                for copy, subject in zip(made, copies, strict=True)
+            ],
+        ]
+
+
+def _subject(copy: MadeCopy, clip: Clip, num_in_set: int) -> Subject | None:
+    if copy.why_not is not None:
+        return None
+    catalog = index_videos(copy.folder, copy.folder / "catalog", labels=None, workers=0)
+    whole = [
+        Stretch(row=row, first=0, num_frames=int(num_frames), seconds=seconds)
+        for row, (num_frames, seconds) in enumerate(
+            zip(catalog.num_frames, catalog.column("duration_seconds").to_pylist(), strict=True)
+        )
+    ]
+    spacing = copy.recipe.layout.reference_every
+    return Subject(catalog, clip, whole, num_in_set=num_in_set, reference_every=spacing)
+
+
+def _source_trial(catalog: Catalog, stretches: Sequence[Stretch], speed: Speed) -> Trial:
+    num_bytes = sum(_source_bytes(catalog, one) for one in stretches)
+    seconds = sum(one.seconds for one in stretches)
+    return Trial(
+        label=SOURCE,
+        recipe=None,
+        video_seconds=seconds,
+        bytes=num_bytes,
+        bytes_per_hour=num_bytes * 3600 / seconds,
+        size_share=1.0,
+        clips_per_cpu_second=speed.rgb,
+        clips_per_cpu_second_yuv=speed.yuv,
+        clips_per_cpu_second_rounds=speed.rgb_rounds,
+        read_bytes_per_clip=speed.read_bytes_per_clip,
+    )
+
+
+def _source_bytes(catalog: Catalog, stretch: Stretch) -> int:
+    facts = catalog.video(stretch.row)
+    return round(facts.stamp.size_bytes * stretch.seconds / facts.duration_seconds)
+
+
+def _copy_trial(copy: MadeCopy, speed: Speed | None, source: Trial) -> Trial:
+    label, seconds = copy.recipe.layout.label, source.video_seconds
+    if speed is None:
+        return Trial(label=label, recipe=copy.recipe, video_seconds=seconds, why_not=copy.why_not)
+    return Trial(
+        label=label,
+        recipe=copy.recipe,
+        video_seconds=seconds,
+        bytes=copy.num_bytes,
+        bytes_per_hour=copy.num_bytes * 3600 / seconds,
+        size_share=copy.num_bytes / source.bytes if source.bytes else None,
+        clips_per_cpu_second=speed.rgb,
+        clips_per_cpu_second_yuv=speed.yuv,
+        clips_per_cpu_second_rounds=speed.rgb_rounds,
+        read_bytes_per_clip=speed.read_bytes_per_clip,
+        encode_cpu_seconds_per_hour=copy.cpu_seconds * 3600 / seconds,
+        likeness=copy.likeness,
+    )
