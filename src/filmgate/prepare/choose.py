@@ -1,4 +1,4 @@
-"""From trials to a choice: what the whole set would take, and which layout is the cheapest. Pure."""
+"""From trials to a choice: what the whole set would take, and which layout is the cheapest."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Needs(Record, frozen=True, kw_only=True):
     """Cores that may decode."""
     lowest_psnr_db: float = 38.0
     """Closeness to the scaled source, over the sample."""
-    largest_size_share: float = 1.0
+    largest_size_share: float = 0.7
     """Bytes of the copy over bytes of the source."""
     bytes_free: int | None = None
     """Space for the copy."""
@@ -92,7 +92,8 @@ def choose(
         return Choice(label=None, why="no copy keeps the limits", outlooks=outlooks)
     if needs.clips_per_second is not None:
         best = min(usable, key=lambda one: (one.bytes, one.trial.label))
-        why = f"the smallest copy that gives {needs.clips_per_second:g} clips/s on {needs.cores} cores"
+        rate = f"{needs.clips_per_second:g} clips/s on {needs.cores} cores"
+        why = f"the smallest copy that gives {rate}"
     elif needs.clips is None:
         best = max(usable, key=lambda one: one.trial.clips_per_cpu_second or 0)
         why = "of the copies within the limits the one whose clips take the least CPU time"
