@@ -270,7 +270,15 @@ def test_evaluation_is_told_apart_from_training(tmp_path: Path) -> None:
     assert verdict.accelerator_utilisation == pytest.approx(without.accelerator_utilisation)
 
 
-def test_skipped_clips_are_added_up_over_attempts(tmp_path: Path) -> None:
+def test_skipped_clips_are_those_of_the_run_where_the_telemetry_says_so(tmp_path: Path) -> None:
+    lines = [
+        msgspec.structs.replace(line, skipped_in_run=7) if isinstance(line, FeedSnapshot) else line
+        for line in simulate(replace(DATA_BOUND, skip_every=50))
+    ]
+    assert judged(tmp_path, lines).skipped_clips == 7
+
+
+def test_skipped_clips_of_older_telemetry_are_added_up_over_attempts(tmp_path: Path) -> None:
     setup = replace(DATA_BOUND, skip_every=50)
     lines = resumed(setup, killed_after=37, resumed_from=25)
     newest = {line.attempt: line.skipped for line in lines if isinstance(line, FeedSnapshot)}

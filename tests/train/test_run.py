@@ -190,6 +190,30 @@ def test_a_run_stopped_by_signals_ends_like_one_that_was_not(hues: Catalog, tmp_
     assert Interrupted.exit_code not in (0, 1, 2, 130)
 
 
+def test_failed_and_padded_clips_are_those_of_the_whole_run_each_once(tmp_path: Path) -> None:
+    videos = tmp_path / "videos"
+    videos.mkdir()
+    for hue, num_frames in ((0, 60), (60, 60), (120, 60), (180, 5)):
+        write_video(videos / f"hue{hue}.mp4", num_frames=num_frames, hue=hue)
+    catalog = index_videos([videos], tmp_path / "catalog", workers=0)
+    (videos / "hue60.mp4").unlink()
+    job = a_job(data={"on_error": "skip", "error_budget": 1.0})
+    (tmp_path / "whole").mkdir()
+    (tmp_path / "parts").mkdir()
+    whole = train_run(job, catalog, tmp_path / "whole")
+    assert 0 < whole.skipped_clips == len(whole.skipped) < 48
+    assert 0 < whole.padded_clips < 48
+    for steps, times in ((3, 1), (6, 2), (11, 1)):  # two signals: the last steps are done again
+        with pytest.raises(Interrupted):
+            train_run(job, catalog, tmp_path / "parts", on_progress=signal_at(steps, times=times))
+    parts = train_run(job, catalog, tmp_path / "parts")
+    assert parts.skipped == whole.skipped
+    assert (parts.skipped_clips, parts.padded_clips) == (whole.skipped_clips, whole.padded_clips)
+    snapshots = [x for x in telemetry_of(tmp_path / "parts") if isinstance(x, FeedSnapshot)]
+    assert snapshots[-1].skipped_in_run == whole.skipped_clips
+    assert any("held-out clips failed and are not scored" in event for event in whole.events)
+
+
 def test_a_second_signal_stops_at_once_without_a_commit(hues: Catalog, tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match="at once by a second signal, after step 6 of 12"):
         train_run(a_job(), hues, tmp_path, on_progress=signal_at(6, times=2))
@@ -289,7 +313,9 @@ def test_a_batch_without_one_usable_clip_is_passed_over_and_said(tmp_path: Path)
     result = train_run(job, catalog, tmp_path)
     assert result.steps == 12
     assert result.skipped_clips > 0 and result.skipped[0].path.endswith("hue60.mp4")
-    assert len(result.events) == 1 and "can be used" in result.events[0]
+    passed_over, unscored = result.events
+    assert "can be used" in passed_over
+    assert "held-out clips failed and are not scored, the first of them" in unscored
 
 
 def test_a_run_without_one_usable_clip_ends_with_an_error(tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def _summary(
         skipped=[
             SkippedClip(path=one.path, place=one.place, reason=one.reason) for one in result.skipped
         ],
-        num_skipped=verdict.skipped_clips,
+        num_skipped=result.skipped_clips,
         num_padded=result.padded_clips,
         device=result.device,
         machine=_machine(),

@@ -58,11 +58,11 @@ class RunSummary(Record, frozen=True):
     warnings: list[str] = []
     """What in the catalog makes training slow or wrong, one sentence each."""
     skipped: list[SkippedClip] = []
-    """Clips left out or replaced, as many as the feed kept."""
+    """Clips left out or replaced in the whole run, the first 1000."""
     num_skipped: int = 0
     """All of them."""
     num_padded: int = 0
-    """Training clips longer than their video, padded by the ``short`` rule, in the last attempt."""
+    """Training clips longer than their video, padded by the ``short`` rule."""
     device: str = "cpu"
     """``cpu`` or the name of the GPU."""
     machine: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from filmgate.diagnose.counters import FeedCounters, sum_counters
@@ -67,7 +67,7 @@ def read_history(lines: Sequence[AnyLine]) -> History:
         evaluations=[x for x in lines if isinstance(x, Evaluation) and (x.attempt, x.step) in keys],
         feed=sum_counters(lines, {n: _last_warm_up(rows[n], warm_ups[n]) for n in settled}),
         left_out=left_out,
-        skipped_clips=sum(_newest_skipped(lines).values()),
+        skipped_clips=_num_skipped(lines),
     )
 
 
@@ -123,5 +123,9 @@ def _last_warm_up(steps: list[Step], num_warm_up: int) -> int:
     return steps[num_warm_up - 1].step if num_warm_up else 0
 
 
-def _newest_skipped(lines: Iterable[AnyLine]) -> dict[int, int]:
-    return {line.attempt: line.skipped for line in lines if isinstance(line, FeedSnapshot)}
+def _num_skipped(lines: Sequence[AnyLine]) -> int:
+    """Of the run, as its newest snapshot says; older telemetry has it by attempt."""
+    snapshots = [line for line in lines if isinstance(line, FeedSnapshot)]
+    if snapshots and snapshots[-1].skipped_in_run is not None:
+        return snapshots[-1].skipped_in_run
+    return sum({line.attempt: line.skipped for line in snapshots}.values())

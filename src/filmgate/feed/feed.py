@@ -59,6 +59,7 @@ class Feed:
         self._policy = Policy(job.data, order, catalog)
         self._failures = FailureLog(job.data)
         self._tally = Tally()
+        self._num_padded = 0
         self._next_sample = division.first
         self._source: ClipSource | None = None
         self._kept_frames = KeptFrames(store_plan, order, catalog)
@@ -122,6 +123,9 @@ class Feed:
         size = self._division.rank_batch_size
         places = [source.take(index) for index in range(size)]
         self._failures.accept(places)
+        self._num_padded += sum(
+            bool(place.done and place.done.sample.is_padded) for place in places
+        )
         batch = assemble(places, source, self._targets, self._next_sample)
         line.release(size)
         self._next_sample += self._division.samples_per_step
@@ -131,6 +135,7 @@ class Feed:
         """The counters since the feed was opened."""
         return self._tally.stats(
             idle_seconds=self._source.idle_seconds if self._source is not None else 0.0,
+            num_padded=self._num_padded,
             num_skipped=self._failures.num_failed,
             skipped=self._failures.listed,
             quarantined=self._policy.quarantined_ids,

@@ -49,7 +49,8 @@ class FeedStats(Record, frozen=True):
     stage_seconds: dict[str, float]
     """Stage (look-up, decode, convert) -> worker seconds."""
     num_padded: int
-    """Clips longer than their video or its side of the border, padded by the ``short`` rule."""
+    """Clips longer than their video or its side of the border, padded by the ``short`` rule, among
+    the batches delivered."""
     num_skipped: int
     """Attempts at a clip that failed, among the batches delivered."""
     skipped: list[Skipped]
@@ -75,7 +76,6 @@ class Tally:
             if isinstance(reply, ClipDone):
                 self._counts["clips"] += 1
                 self._counts["frames_delivered"] += len(reply.sample.frame_indices_T)
-                self._counts["padded"] += reply.sample.is_padded
             self._counts["frames_decoded"] += effort.frames_decoded
             for stage, seconds in effort.stage_seconds.items():
                 self._stage_seconds[stage] += seconds
@@ -96,6 +96,7 @@ class Tally:
         self,
         *,
         idle_seconds: float,
+        num_padded: int,
         num_skipped: int,
         skipped: list[Skipped],
         quarantined: list[str],
@@ -112,7 +113,7 @@ class Tally:
                 worker_wait_seconds=self._seconds["wait"] + idle_seconds,
                 worker_cpu_seconds=self._seconds["cpu"],
                 stage_seconds=dict(self._stage_seconds),
-                num_padded=self._counts["padded"],
+                num_padded=num_padded,
                 num_skipped=num_skipped,
                 skipped=list(skipped),
                 quarantined=list(quarantined),

@@ -101,6 +101,9 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     """Stage (open, decode, convert, ...) -> worker seconds spent in it."""
     skipped: int
     """Clips left out under the error policy."""
+    skipped_in_run: int | None = None
+    """The same since the start of the run, steps that were done again counted once; None where it
+    was not recorded."""
     worker_cpu_seconds: float | None = None
     """CPU time of the workers, user and system; well below busy time means that they waited for
     storage or for a core. None where it was not recorded."""

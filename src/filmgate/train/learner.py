@@ -13,6 +13,8 @@ import torch
 from torch import nn
 
 from filmgate.errors import UserError
+from filmgate.feed.failures import MAX_LISTED
+from filmgate.feed.stats import FeedStats, Skipped
 from filmgate.records import Record
 from filmgate.spec import Job
 from filmgate.train.models import build_model
@@ -35,6 +37,20 @@ class Progress(Record, frozen=True):
     """Digest over every sample so far, in order."""
     loss: float | None
     """Loss of the last step; None before the first."""
+    num_skipped: int = 0
+    """Attempts at a training clip that failed so far, steps that were done again counted once."""
+    skipped: list[Skipped] = []
+    """The first of them, at most 1000."""
+    num_padded: int = 0
+    """Training clips so far that the ``short`` rule padded, counted likewise."""
+
+    def counts_and(self, stats: FeedStats) -> dict[str, Any]:
+        """The three counts, with those of a feed that was opened here added."""
+        return {
+            "num_skipped": self.num_skipped + stats.num_skipped,
+            "skipped": [*self.skipped, *stats.skipped][:MAX_LISTED],
+            "num_padded": self.num_padded + stats.num_padded,
+        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch.nn import functional
@@ -106,10 +106,15 @@ class Loop:
     save: Callable[[Progress], None]
     """Makes a commit."""
     on_step: Callable[[Step], None]
+    before: Progress = field(init=False)
+    """Where this attempt begins, and with it the feed's counters."""
+
+    def __post_init__(self) -> None:
+        self.before = self.progress
 
     def run(self) -> None:
         """Take steps up to the job's last, or until a stop is asked for; then commit."""
-        first_step = saved_step = self.progress.step
+        saved_step = self.before.step
         watch = Stopwatch(self.learner.device)
         batches = self._batches()
         while self.progress.step < self.job.train.steps and not self.stop.is_asked:
@@ -127,7 +132,7 @@ class Loop:
                 watch.start()
         if self.progress.step > saved_step:
             self.save(self.progress)
-        if self.progress.step > first_step:
+        if self.progress.step > self.before.step:
             self._snapshot()
 
     def _step(self, batch: Batch, queued: int, watch: Stopwatch) -> None:
@@ -158,6 +163,7 @@ class Loop:
             feed=self.feed.state_dict(),
             samples_digest=digest_bytes("\n".join(digests).encode()),
             loss=loss,
+            **self.before.counts_and(self.feed.stats()),
         )
 
     def _batches(self) -> Iterator[Batch]:
@@ -194,6 +200,7 @@ class Loop:
             worker_wait_seconds=stats.worker_wait_seconds,
             stage_seconds=stats.stage_seconds,
             skipped=stats.num_skipped,
+            skipped_in_run=self.progress.num_skipped,
             worker_cpu_seconds=stats.worker_cpu_seconds,
         )
 

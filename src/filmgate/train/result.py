@@ -53,11 +53,12 @@ class TrainResult(Record, frozen=True):
     attempts: int
     """Starts of the run; 1 when it was never interrupted."""
     skipped_clips: int
-    """Training clips left out under the error policy, in the last attempt."""
+    """Attempts at a training clip that failed, over all attempts at the run; a step that was done
+    again counts once, so interruptions do not change it."""
     skipped: list[Skipped]
     """The first of them, at most 1000, with place and reason."""
     padded_clips: int
-    """Training clips longer than their video, padded by the ``short`` rule, in the last attempt."""
+    """Training clips longer than their video, padded by the ``short`` rule, counted likewise."""
     device: str
     """``cpu`` or the name of the GPU."""
     train_threads: int

@@ -122,11 +122,10 @@ class _Attempt:
                 learner = make_learner(self.job, feed.num_classes, device)
                 progress = self._resume(learner, feed, commits.newest())
                 progress = self._train(learner, feed, progress, commits)
-                stats = feed.stats()
             self._leave_if_asked(progress)
             score = self._evaluate(learner, progress)
         commit_digest = commits.digest_of(progress.step)
-        result = self._finish(learner, feed, progress, score, stats, commit_digest)
+        result = self._finish(learner, feed, progress, score, commit_digest)
         self._leave_if_asked(progress)
         return result
 
@@ -210,6 +209,7 @@ class _Attempt:
                 self.stop.breaks_wait(),
             ):
                 score = evaluate(learner, feed, windows_per_clip=self.job.data.eval_crops)
+                self._tell_unscored(feed.stats())
         except StopWait:
             self._leave_if_asked(progress)
             raise
@@ -224,13 +224,20 @@ class _Attempt:
             )
         return score
 
+    def _tell_unscored(self, stats: FeedStats) -> None:
+        if stats.num_skipped:
+            first = stats.skipped[0]
+            self.journal.tell(
+                f"{stats.num_skipped} held-out clips failed and are not scored, the first of them "
+                f"{first.path}, {first.place}: {first.reason}"
+            )
+
     def _finish(
         self,
         learner: Learner,
         feed: Feed,
         progress: Progress,
         score: Score | None,
-        stats: FeedStats,
         commit_digest: str,
     ) -> TrainResult:
         assert progress.loss is not None
@@ -253,9 +260,9 @@ class _Attempt:
             num_parameters=learner.num_parameters,
             samples_digest=progress.samples_digest,
             attempts=self.journal.attempt + 1,
-            skipped_clips=stats.num_skipped,
-            skipped=stats.skipped,
-            padded_clips=stats.num_padded,
+            skipped_clips=progress.num_skipped,
+            skipped=progress.skipped,
+            padded_clips=progress.num_padded,
             device=self.origin.device,
             train_threads=self.origin.train_threads,
             is_bit_repeatable=learner.device.type == "cpu",
