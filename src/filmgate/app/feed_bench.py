@@ -88,6 +88,7 @@ def _training_step(job: Job, num_classes: int, device: torch.device) -> Callable
     watch = Stopwatch(device)
 
     def step(batch: Batch) -> None:
+        """Train on a batch as far as the time it takes goes."""
         # A rate of 0 leaves the weights alone: this measures, it does not train.
         update(learner, batch, 0.0, 1, watch)
 

@@ -23,6 +23,7 @@ def loss_plot(series: Series) -> Plot | None:
     smooth = _smoothed(loss)
 
     def draw(axes: Axes) -> None:
+        """The loss of each bin, the same smoothed, and the held-out losses."""
         axes.plot(x, loss, color=colour("forward"), alpha=0.35, lw=1)
         axes.plot(x, smooth, color=colour("forward"), lw=2.5)
         if series.evaluations:
@@ -63,6 +64,7 @@ def accuracy_plot(series: Series, chance: float | None) -> Plot | None:
     percent = [100 * evaluation.accuracy for evaluation in series.evaluations]
 
     def draw(axes: Axes) -> None:
+        """The held-out accuracy, and chance."""
         axes.plot(steps, percent, "o-", color=colour("delivered"), lw=2.5, ms=6, clip_on=False)
         if chance is not None:
             axes.axhline(100 * chance, color=colour("demand"), dashes=(5, 3), lw=2)

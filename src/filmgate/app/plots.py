@@ -50,6 +50,7 @@ def step_plot(series: Series, verdict: Verdict) -> Plot | None:
     x = _edges(series, bins)
 
     def draw(axes: Axes) -> None:
+        """The parts of a step, stacked."""
         below = [0.0] * len(bins)
         for part in STACK:
             above = [low + height for low, height in zip(below, heights[part], strict=True)]
@@ -118,6 +119,7 @@ def rates_plot(series: Series, rates: Rates) -> Plot | None:
         demand.append(_rate(batch * len(bin_), total - wait))
 
     def draw(axes: Axes) -> None:
+        """Demand, supply and what was delivered."""
         axes.plot(x, demand, color=colour("demand"), dashes=(5, 3), lw=2)
         if series.supply:
             axes.plot(
@@ -165,6 +167,7 @@ def queue_plot(series: Series, verdict: Verdict) -> Plot | None:
     fill = [sum(series.queue[place] for place in bin_) / len(bin_) for bin_ in bins]
 
     def draw(axes: Axes) -> None:
+        """Batches that were waiting."""
         axes.fill_between(
             x, [*fill, fill[-1]], step="post", color=colour("supply"), alpha=0.35, lw=0
         )

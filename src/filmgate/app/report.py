@@ -200,6 +200,7 @@ def _facts(summary: RunSummary) -> list[tuple[str, str]]:
     """The catalog in a few lines; what is unknown says so."""
 
     def counts(some: dict[str, int]) -> str:
+        """The eight most frequent, each with its number."""
         ranked = sorted(some.items(), key=lambda item: -item[1])
         said = ", ".join(f"{name} ({count})" for name, count in ranked[:8])
         return said + (f" and {len(ranked) - 8} more" if len(ranked) > 8 else "") or "unknown"

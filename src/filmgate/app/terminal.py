@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import suppress
-from types import TracebackType
-from typing import IO, TextIO, cast
+from typing import IO, Self, TextIO, cast
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +17,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from filmgate.closing import Closing
 from filmgate.errors import FilmgateError
 from filmgate.units import format_seconds
 
@@ -80,7 +80,7 @@ class _Listener:
         return self._stream.fileno()
 
 
-class JobProgress:
+class JobProgress(Closing):
     """Progress of one job: call it with (done, total, note)."""
 
     def __init__(self, title: str, unit: str, console: Console, *, quiet: bool) -> None:
@@ -93,7 +93,7 @@ class JobProgress:
         self._first_done = 0
         self._bar: Progress | None = None
 
-    def __enter__(self) -> JobProgress:
+    def __enter__(self) -> Self:
         self._started = self._last_line = time.monotonic()
         if self._console.is_terminal and not self._quiet:
             self._bar = Progress(
@@ -111,12 +111,8 @@ class JobProgress:
             self._bar.add_task(self._title, total=None, note="")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Take the bar off the screen."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -141,15 +141,18 @@ class _ParquetRows:
             ) from None
 
     def records(self, kind: type[R]) -> list[R]:
+        """Every row. Raises UserError for damage, as all of these do."""
         with self._reading():
             return rows_from_table(self._file.read(use_threads=False), kind)
 
     def record(self, row: int, kind: type[R]) -> R:
+        """One row."""
         group, place = self.locate(row)
         with self._reading():
             return rows_from_table(group.slice(place, 1), kind)[0]
 
     def column(self, name: str) -> pa.ChunkedArray:
+        """One column of every row."""
         with self._reading():
             return self._file.read(columns=[name], use_threads=False).column(name)
 

@@ -100,6 +100,7 @@ def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
 
 def _files_below(root: Path, skip: Path | None) -> Iterator[Path]:
     def refuse(error: OSError) -> None:
+        """For ``os.walk``, which else passes over such folders in silence."""
         raise UserError(
             f"{error.filename} cannot be read: {error.strerror}",
             hint="allow reading it, or name the folders that you may read",

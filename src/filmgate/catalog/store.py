@@ -73,6 +73,7 @@ def write_rows(path: Path, rows: Sequence[Record], schema: pa.Schema, digest: st
     table = rows_as_table(rows, schema.with_metadata({DIGEST_KEY: digest.encode()}))
 
     def write(file: BinaryIO) -> None:
+        """The table as Parquet."""
         pq.write_table(
             table,
             file,
@@ -92,6 +93,7 @@ def write_frame_tables(path: Path, tables: Iterable[tuple[str, FrameTable]], dig
     deltas = {f"{name}.list.element": "DELTA_BINARY_PACKED" for name in integers}
 
     def write(file: BinaryIO) -> None:
+        """Group after group as Parquet."""
         with pq.ParquetWriter(
             file,
             schema,
@@ -141,6 +143,7 @@ def frame_table_from_row(table: pa.Table, row: int) -> FrameTable:
     """The frame table in one row of ``frames.parquet``."""
 
     def array(name: str) -> NDArray[Any]:
+        """The list in one column of the row."""
         values: NDArray[Any] = table.column(name)[row].values.to_numpy(zero_copy_only=False)
         return values
 

@@ -218,6 +218,7 @@ def make_clip_maker(
     videos = OpenVideos(catalog)
 
     def frame_table(row: int) -> FrameTable:
+        """Of the open video, so that the catalog is not asked twice."""
         return videos.get(row).reader.table
 
     return ClipMaker(job, order_over(job, catalog, split, frame_table), videos, store)

@@ -6,7 +6,6 @@ T frames, C = 3 as R G B, H, W.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Literal, get_args
 
 import av
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
+from filmgate.closing import Closing
 from filmgate.errors import UndecodableFrame, UserError
 from filmgate.feed.colour import Colour, UnsupportedColour
 from filmgate.feed.geometry import Size, with_short_side
@@ -26,7 +26,7 @@ from filmgate.video.planes import packed_samples
 ClipFormat = Literal["rgb24", "yuv420p", "native"]
 
 
-class ClipReader:
+class ClipReader(Closing):
     """Exact frames of any video of a catalog, upright, at one size.
 
     With ``size`` the picture is scaled to cover H x W, its aspect kept, and cut around its middle.
@@ -65,17 +65,6 @@ class ClipReader:
         self._videos = OpenVideos(catalog)
         self._painter = Painter()
         self._scaler = Scaler()
-
-    def __enter__(self) -> ClipReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the decoders; reading opens them again."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from types import TracebackType
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
+from filmgate.closing import Closing
 from filmgate.feed.ahead import Ahead
 from filmgate.feed.batch import Batch, assemble
 from filmgate.feed.division import Division
@@ -30,7 +30,7 @@ from filmgate.feed.targets import Targets
 from filmgate.spec import Job
 
 
-class Feed:
+class Feed(Closing):
     """Batches of one split; made by ``open_feed``. One consumer, on one thread."""
 
     def __init__(
@@ -93,17 +93,6 @@ class Feed:
     def worker_process_ids(self) -> list[int]:
         """Of the worker processes that run now."""
         return self._source.process_ids if self._source is not None else []
-
-    def __enter__(self) -> Feed:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def __iter__(self) -> Feed:
         is_finite = self._division.num_samples is not None

@@ -6,7 +6,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
+from typing import Self
+
+from filmgate.closing import Closing
 
 LOOK_SECONDS = 0.2
 
@@ -34,7 +36,7 @@ def _proportional_bytes(process_id: int) -> int | None:
     return None
 
 
-class PeakMemory:
+class PeakMemory(Closing):
     """Looks at the memory of this process and others now and then, on a thread of its own."""
 
     def __init__(self, process_ids: Callable[[], list[int]]) -> None:
@@ -43,16 +45,12 @@ class PeakMemory:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> PeakMemory:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End the thread."""
         self._ended.set()
         self._thread.join()
 

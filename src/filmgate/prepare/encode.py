@@ -117,6 +117,7 @@ class _Writer:
             self._container.close()
 
     def write(self, picture: av.VideoFrame, tags: Tags) -> None:
+        """Encode one picture; the first one decides size and format."""
         if self._stream is None:
             self._stream = self._open_stream(picture, tags)
         picture.pts, picture.time_base = self._num_pictures, Fraction(1, NOMINAL_RATE)

@@ -6,8 +6,10 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
-from typing import Any
+from types import FrameType
+from typing import Any, Self
+
+from filmgate.closing import Closing
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """A scheduler, Ctrl-C, and a terminal or connection that closes."""
@@ -21,7 +23,7 @@ class StopAtOnce(BaseException):
     """A second signal: leave without another commit."""
 
 
-class StopRequest:
+class StopRequest(Closing):
     """A context in which the first signal is remembered and the second one raises StopAtOnce.
 
     A third meets the handlers that were there before, which are put back at the end in any case.
@@ -34,7 +36,7 @@ class StopRequest:
         self._may_break = False
         self._before: dict[signal.Signals, Any] = {}
 
-    def __enter__(self) -> StopRequest:
+    def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             for number in STOP_SIGNALS:
                 if number == signal.SIGHUP and signal.getsignal(number) == signal.SIG_IGN:
@@ -42,12 +44,8 @@ class StopRequest:
                 self._before[number] = signal.signal(number, self._on_signal)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Put the handlers back that were there before."""
         self._put_back()
 
     @property

@@ -43,6 +43,7 @@ def peeker_for(codec: str, extradata: bytes, *, is_intra_only: bool) -> Peeker |
         return None
 
     def peek(data: Buffer, is_key: bool) -> Peek:
+        """The look, for heads that are cut short as well."""
         try:
             return peeker(data, is_key)
         except IndexError:

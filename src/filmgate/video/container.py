@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import av
 from av.codec.context import ThreadType
@@ -12,27 +11,21 @@ from av.container import InputContainer
 from av.stream import Discard, Disposition
 from av.video.stream import VideoStream
 
+from filmgate.closing import Closing
 from filmgate.errors import UnreadableVideo
 
 _NOT_VIDEO = {"tty": "text, not a video", "image2": "a still image, not a video"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenVideo:
+class OpenVideo(Closing):
     """An open file and its video stream, which decodes on the calling thread alone."""
 
     container: InputContainer
     stream: VideoStream
 
-    def __enter__(self) -> OpenVideo:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the file."""
         self.container.close()
 
 

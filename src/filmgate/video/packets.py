@@ -80,6 +80,7 @@ def scan_packets(video: OpenVideo) -> PacketList:
     packets = PacketList()
 
     def count_fault() -> None:
+        """Note one packet that could not be read."""
         packets.read_faults += 1
 
     for packet in packets_of(video, count_fault):

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 
 import av
 import numpy as np
 from numpy.typing import NDArray
 
+from filmgate.closing import Closing
 from filmgate.errors import UndecodableFrame
 from filmgate.video.decoder import Decoded, Decoder
 from filmgate.video.plan import Run, runs_of
@@ -25,7 +25,7 @@ WORTH_A_DRAIN_PACKETS = 16
 """Packets that are sooner decoded once more than frames are waited for that come out late."""
 
 
-class VideoReader:
+class VideoReader(Closing):
     """Opens at the first read and keeps its decoder open; one thread, not to be shared by two.
 
     Pickled, or used in a forked child, it opens the file anew there.
@@ -47,17 +47,6 @@ class VideoReader:
 
     def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
         return VideoReader, (self.path, self.table)
-
-    def __enter__(self) -> VideoReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; the next read opens it again."""
