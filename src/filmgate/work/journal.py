@@ -167,6 +167,7 @@ class Journal:
         with self.path.open("rb") as old:
 
             def write(new: BinaryIO) -> None:
+                """The lines that count, copied."""
                 new.write(encode_line(_begun()))
                 for offset in sorted([*self._finished.values(), *self._failed.values()]):
                     old.seek(offset)
