@@ -59,7 +59,55 @@ def test_videos_are_indexed_for_it_and_a_table_is_printed(
         assert name in talk.out
 
 
+def test_au_is_measured_at_a_share_of_the_supply(
+    footage: Path, job: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["feed", "bench", str(footage), "--job", job, "--seconds", "0.4", "--json"]
+    assert run_command_line([*arguments, "--workers", "1", "--demand-share", "0.85"]) == 0
+    record = json.loads(capfd.readouterr().out)
+    assert record["headroom"] == pytest.approx(1 / 0.85)
+    assert 0 < record["au"] <= 1
+    assert record["au_spread"]["lowest"] <= record["au"] <= record["au_spread"]["highest"]
+
+
+STEP = """
+import time
+
+def step(batch):
+    assert tuple(batch.frames_BTCHW.shape) == (2, 4, 3, 32, 48)
+    time.sleep(0.03)
+
+def broken(batch):
+    raise ValueError("no such weather")
+"""
+
+
+def test_a_users_own_step_is_measured(
+    footage: Path,
+    job: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "own_step_of_the_bench_test.py").write_text(STEP)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    arguments = ["feed", "bench", str(footage), "--job", job, "--seconds", "0.3", "--json"]
+    name = "own_step_of_the_bench_test"
+    assert run_command_line([*arguments, "--workers", "0", "--step", f"{name}:step"]) == 0
+    record = json.loads(capfd.readouterr().out)
+    assert record["demand_from"] == f"the step function {name}:step"
+    assert record["step_seconds"] >= 0.03
+    assert run_command_line([*arguments, "--workers", "0", "--step", f"{name}:broken"]) == 2
+    assert "ValueError: no such weather" in capfd.readouterr().err
+
+
 BAD_INPUT = {
+    "a demand told twice": ["videos", "--step-ms", "5", "--demand-share", "0.5"],
+    "a demand of nothing": ["videos", "--demand-share", "0"],
+    "a step that is no function": ["videos", "--step", "json:nothing"],
+    "a step without a module": ["videos", "--step", "nowhere_at_all:step"],
+    "a step that is no name": ["videos", "--step", "step"],
     "a missing path": ["nowhere"],
     "a step of nothing": ["videos", "--step-ms", "0"],
     "a negative window": ["videos", "--seconds", "-1"],

@@ -9,7 +9,13 @@ from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed.batch import Batch
 from filmgate.feed.bench import FeedBench, bench_feed
-from filmgate.feed.bench_windows import Consumer, sleeping_consumer
+from filmgate.feed.bench_windows import (
+    Consumer,
+    Mark,
+    rates_of_parts,
+    share_of_supply,
+    sleeping_consumer,
+)
 from filmgate.feed.memory import proportional_bytes
 from tests.feed.conftest import job_of
 
@@ -18,6 +24,9 @@ NULLABLE = {
     "demand_clips_per_second",
     "headroom",
     "au",
+    "au_spread",
+    "au_seconds",
+    "step_seconds",
     "clips_per_cpu_second",
     "cpu_seconds_per_1000_frames",
     "frames_decoded_per_frame_delivered",
@@ -89,6 +98,56 @@ def test_the_step_of_a_consumer_is_measured_where_it_is_not_told(catalog: Catalo
     assert bench.demand_from == "a model"
     assert bench.demand_clips_per_second is not None
     assert 4 / 0.2 < bench.demand_clips_per_second <= 4 / 0.05
+
+
+def test_demand_can_be_a_share_of_the_supply_just_measured(catalog: Catalog) -> None:
+    bench = bench_feed(job_of(workers=1), catalog, seconds=0.5, consumer=share_of_supply(0.85))
+    assert bench.demand_clips_per_second == pytest.approx(0.85 * bench.supply_clips_per_second)
+    assert bench.headroom == pytest.approx(1 / 0.85)
+    assert bench.step_seconds == pytest.approx(4 / bench.demand_clips_per_second)
+    assert bench.demand_from == "a step that takes 85% of the supply"
+    assert bench.au is not None
+    assert 0 < bench.au < 1
+
+
+def test_a_late_machine_does_not_count_as_compute(catalog: Catalog) -> None:
+    consumer = sleeping_consumer(0.02)
+    late = Consumer(
+        step=lambda batch: time.sleep(0.06), says=consumer.says, step_seconds=consumer.step_seconds
+    )
+    bench = bench_feed(job_of(workers=1), catalog, seconds=0.5, consumer=late)
+    assert bench.au is not None
+    assert bench.au <= 1 / 3
+
+
+def test_the_spread_encloses_the_figure(with_a_slow_step: FeedBench) -> None:
+    bench = with_a_slow_step
+    assert (
+        bench.supply_spread.lowest <= bench.supply_clips_per_second <= bench.supply_spread.highest
+    )
+    assert bench.au_spread is not None
+    assert bench.au is not None
+    assert bench.au_spread.lowest <= bench.au <= bench.au_spread.highest
+
+
+def test_parts_are_consecutive_and_cover_the_window() -> None:
+    marks = [Mark(seconds=second, amount=4.0 * second) for second in range(11)]
+    assert rates_of_parts(marks) == [4.0] * 5
+    uneven = [Mark(seconds=s, amount=a) for s, a in ((0, 0), (1, 8), (3, 12))]
+    assert rates_of_parts(uneven) == [8.0, 2.0]
+
+
+def test_frames_out_of_the_cache_cost_no_decoding(catalog: Catalog) -> None:
+    job = job_of(workers=0, cache="1GB")
+    bench = bench_feed(job, catalog, seconds=2.0, consumer=None)
+    assert bench.frames_decoded_per_frame_delivered is not None
+    assert bench.frames_decoded_per_frame_delivered < 1
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, float("nan")])
+def test_a_demand_that_is_no_share_is_refused(share: float) -> None:
+    with pytest.raises(UserError, match="times the supply"):
+        share_of_supply(share)
 
 
 def test_what_is_not_known_is_null_and_says_why(catalog: Catalog) -> None:

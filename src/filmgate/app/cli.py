@@ -174,6 +174,20 @@ def bench(
         float | None,
         typer.Option(help="How long a training step computes; none: the job's model is measured."),
     ] = None,
+    demand_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Demand as a share of the supply just measured, for example 0.85, in place of "
+            "a step time."
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="Your own step, module:function, called with each batch, in place of the job's "
+            "model."
+        ),
+    ] = None,
     seconds: Annotated[float, typer.Option(help="Length of each window.")] = 10.0,
     workers: Annotated[
         int | None, typer.Option(min=0, help="Feed worker processes; none: as the job says.")
@@ -185,14 +199,18 @@ def bench(
 
     Nothing is trained and nothing is kept.
     """
-    from filmgate.app.feed_bench import measure_feed
+    from filmgate.app.feed_bench import Demand, measure_feed
     from filmgate.app.terminal import Talk
 
     record = measure_feed(
         paths or [],
         job,
         seconds=seconds,
-        step_seconds=None if step_ms is None else step_ms / 1000,
+        demand=Demand(
+            step_seconds=None if step_ms is None else step_ms / 1000,
+            supply_share=demand_share,
+            step=step,
+        ),
         workers=workers,
         talk=Talk(quiet=quiet),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +14,17 @@ import torch
 
 from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
+from filmgate.app.step_function import load_step
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog
 from filmgate.errors import UserError
 from filmgate.feed.bench import FeedBench, bench_feed
-from filmgate.feed.bench_windows import Consumer, sleeping_consumer
+from filmgate.feed.bench_windows import (
+    Consumer,
+    SupplyShare,
+    share_of_supply,
+    sleeping_consumer,
+)
 from filmgate.feed.targets import choose_targets
 from filmgate.spec import Job, load_job
 from filmgate.train.learner import make_learner
@@ -31,29 +38,38 @@ if TYPE_CHECKING:
 CATALOG_FILE = "catalog.json"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What stands for training; at most one is told. With none it is the job's model, trained for
+    a few steps and thrown away."""
+
+    step_seconds: float | None = None
+    """How long a step computes."""
+    supply_share: float | None = None
+    """Clips it takes, as a share of the supply that is measured first."""
+    step: str | None = None
+    """``module:function`` that is called with each batch."""
+
+
 def measure_feed(
     paths: Sequence[Path],
     job_file: Path | None,
     *,
     seconds: float,
-    step_seconds: float | None,
+    demand: Demand,
     workers: int | None,
     talk: Talk,
 ) -> FeedBench:
     """Bench the job's feed over one catalog, over videos, or with no path over the demo clips.
 
-    Without ``step_seconds`` the demand is that of the job's model, trained for a few steps and
-    thrown away. Raises UserError for input that cannot be used, and what the feed raises.
+    Raises UserError for input that cannot be used, and what the feed raises.
     """
     job = load_job(job_file) if job_file else Job()
     if workers is not None:
         limits = msgspec.structs.replace(job.limits, workers=workers)
         job = msgspec.structs.replace(job, limits=limits)
     with _catalog_of(paths, talk) as catalog:
-        if step_seconds is None:
-            consumer = _training_consumer(job, catalog)
-        else:
-            consumer = sleeping_consumer(step_seconds)
+        consumer = _consumer(demand, job, catalog)
         talk.note(f"feed bench: two to three windows of {seconds:g} s; demand: {consumer.says}")
         return bench_feed(job, catalog, seconds=seconds, consumer=consumer)
 
@@ -71,6 +87,22 @@ def _catalog_of(paths: Sequence[Path], talk: Talk) -> Iterator[Catalog]:
     with tempfile.TemporaryDirectory(prefix="filmgate-feed-bench-") as folder:
         out = Path(folder) / "catalog"
         yield index_with_progress(list(paths) or demo_videos(), out, "folder", talk)
+
+
+def _consumer(demand: Demand, job: Job, catalog: Catalog) -> Consumer | SupplyShare:
+    told = [demand.step_seconds, demand.supply_share, demand.step]
+    if sum(one is not None for one in told) > 1:
+        raise UserError(
+            "demand was told in more than one way",
+            hint="give one of --step-ms, --demand-share and --step, or none for the job's model",
+        )
+    if demand.step_seconds is not None:
+        return sleeping_consumer(demand.step_seconds)
+    if demand.supply_share is not None:
+        return share_of_supply(demand.supply_share)
+    if demand.step is not None:
+        return Consumer(step=load_step(demand.step), says=f"the step function {demand.step}")
+    return _training_consumer(job, catalog)
 
 
 def _training_consumer(job: Job, catalog: Catalog) -> Consumer:

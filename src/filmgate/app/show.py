@@ -87,7 +87,7 @@ def show_feed_bench(bench: FeedBench) -> None:
         ("supply", _rates(bench)),
         ("demand", f"{format_rate(bench.demand_clips_per_second, 'clips')}, {bench.demand_from}"),
         ("headroom", _figure(bench.headroom, "times the demand")),
-        ("AU", format_share(bench.au)),
+        ("AU", _utilisation(bench)),
         ("clips per CPU second", _figure(bench.clips_per_cpu_second, "")),
         ("CPU per 1000 frames", _figure(bench.cpu_seconds_per_1000_frames, "s")),
         ("frames decoded", _figure(bench.frames_decoded_per_frame_delivered, "per delivered one")),
@@ -108,7 +108,16 @@ def _rates(bench: FeedBench) -> str:
     frames = format_rate(bench.supply_frames_per_second, "frames")
     pixels = f"{format_bytes(bench.supply_bytes_per_second)}/s of pixels"
     clips = format_rate(bench.supply_clips_per_second, "clips")
-    return f"{clips}, {frames}, {pixels}; {bench.workers} workers, {bench.seconds:.1f} s"
+    spread = f"parts of it {bench.supply_spread.lowest:.3g} to {bench.supply_spread.highest:.3g}"
+    return f"{clips} ({spread}), {frames}, {pixels}; {bench.workers} workers, {bench.seconds:.1f} s"
+
+
+def _utilisation(bench: FeedBench) -> str:
+    if bench.au_spread is None or bench.au_seconds is None:
+        return format_share(bench.au)
+    spread = bench.au_spread
+    parts = f"parts of it {format_share(spread.lowest)} to {format_share(spread.highest)}"
+    return f"{format_share(bench.au)} ({parts}); {bench.au_seconds:.1f} s"
 
 
 def _figure(value: float | None, unit: str) -> str:

@@ -1,8 +1,8 @@
 """What a feed can give on this machine, what a consumer takes, and what each clip costs.
 
 Three windows on one running feed. Supply: batches are taken as fast as they come. Demand: how long
-one step computes, told or measured while the feed is full and idle. AU: the feed and the steps
-together.
+one step computes, told, derived from the supply, or measured while the feed is full and idle. AU:
+the feed and the steps together.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from filmgate.feed.bench_windows import (
     Consumer,
     StageCost,
     Supply,
+    SupplyShare,
+    Utilisation,
     measure_au,
     measure_step,
     measure_supply,
@@ -21,6 +23,17 @@ from filmgate.feed.memory import PeakMemory
 from filmgate.feed.open import open_feed
 from filmgate.records import Header, Record
 from filmgate.spec import Job
+
+
+class Spread(Record, frozen=True):
+    """How a figure moved over consecutive parts of its window; far apart: measure longer."""
+
+    lowest: float
+    """Of the parts."""
+    highest: float
+    """Of the parts."""
+    parts: int
+    """About equally many batches each; 5, or fewer in a short window."""
 
 
 class FeedBench(Record, frozen=True):
@@ -40,6 +53,8 @@ class FeedBench(Record, frozen=True):
     """T."""
     supply_clips_per_second: float
     """Clips the feed gives when it is taken from as fast as it goes."""
+    supply_spread: Spread
+    """Of it, over parts of the window."""
     supply_frames_per_second: float
     """Frames in them."""
     supply_bytes_per_second: float
@@ -49,11 +64,18 @@ class FeedBench(Record, frozen=True):
     demand_clips_per_second: float | None
     """Clips the consumer takes when it never waits; null without a consumer."""
     demand_from: str
-    """Where the demand comes from: a given step time, a model, or nothing."""
+    """Where the demand comes from: a given step time, a share of the supply, a step function, a
+    model, or nothing."""
+    step_seconds: float | None
+    """How long a step computes; null without a consumer."""
     headroom: float | None
     """Supply over demand; below 1 the consumer has to wait."""
     au: float | None
     """Accelerator utilisation, measured: compute time / total time, 0 to 1, as MLPerf Storage."""
+    au_spread: Spread | None
+    """Of it, over parts of its window."""
+    au_seconds: float | None
+    """Length of the window of feed and steps together."""
     clips_per_cpu_second: float | None
     """Clips for one second of one core, over all processes of the feed."""
     cpu_seconds_per_1000_frames: float | None
@@ -71,7 +93,7 @@ class FeedBench(Record, frozen=True):
 
 
 def bench_feed(
-    job: Job, catalog: Catalog, *, seconds: float, consumer: Consumer | None
+    job: Job, catalog: Catalog, *, seconds: float, consumer: Consumer | SupplyShare | None
 ) -> FeedBench:
     """Measure the training split of a job for about ``seconds`` a window.
 
@@ -79,17 +101,20 @@ def bench_feed(
     """
     if not seconds > 0:
         raise UserError(f"a window of {seconds:g} s", hint="give --seconds a number above 0")
-    step_seconds = au = None
+    step_seconds = used = None
     with open_feed(job, catalog) as feed, PeakMemory(lambda: feed.worker_process_ids) as memory:
         supply = measure_supply(feed, seconds)
+        if isinstance(consumer, SupplyShare):
+            consumer = consumer.consumer(supply.clips / supply.seconds, job.train.batch_size)
         if consumer is not None:
             step_seconds = consumer.step_seconds or measure_step(
                 feed, consumer, full_batches=job.limits.prefetch_batches, seconds=seconds
             )
-            au = measure_au(feed, consumer, seconds)
+            used = measure_au(feed, consumer, seconds)
         num_skipped = feed.stats().num_skipped
         order_digest = str(feed.state_dict()["order_digest"])
-    known = _may_be_unknown(supply, job, step_seconds, au) | {"peak_rss_bytes": memory.peak_bytes}
+    known = _may_be_unknown(supply, job, step_seconds, used)
+    known["peak_rss_bytes"] = memory.peak_bytes
     rate, frame_bytes = supply.clips / supply.seconds, 3 * job.clip.height * job.clip.width
     return FeedBench(
         header=Header(
@@ -103,6 +128,7 @@ def bench_feed(
         batch_size=job.train.batch_size,
         frames_per_clip=job.clip.frames,
         supply_clips_per_second=rate,
+        supply_spread=_spread(supply.parts),
         supply_frames_per_second=rate * job.clip.frames,
         supply_bytes_per_second=rate * job.clip.frames * frame_bytes,
         demand_from="nothing" if consumer is None else consumer.says,
@@ -114,22 +140,29 @@ def bench_feed(
 
 
 def _may_be_unknown(
-    supply: Supply, job: Job, step_seconds: float | None, au: float | None
-) -> dict[str, float | None]:
+    supply: Supply, job: Job, step_seconds: float | None, used: Utilisation | None
+) -> dict[str, object]:
     demand = None if step_seconds is None else job.train.batch_size / step_seconds
     return {
         "read_bytes_per_second": supply.per_second(supply.bytes_read),
+        "step_seconds": step_seconds,
         "demand_clips_per_second": demand,
         "headroom": supply.clips / supply.seconds / demand if demand else None,
-        "au": au,
-        "clips_per_cpu_second": _ratio(supply.made, supply.cpu_seconds),
+        "au": used.au if used else None,
+        "au_spread": _spread(used.parts) if used else None,
+        "au_seconds": used.seconds if used else None,
+        "clips_per_cpu_second": _ratio(supply.made, supply.cpu_seconds if supply.made else 0.0),
         "cpu_seconds_per_1000_frames": _ratio(1000 * supply.cpu_seconds, supply.frames),
         "frames_decoded_per_frame_delivered": _ratio(supply.decoded, supply.frames),
     }
 
 
+def _spread(parts: list[float]) -> Spread:
+    return Spread(lowest=min(parts), highest=max(parts), parts=len(parts))
+
+
 def _ratio(part: float, whole: float) -> float | None:
-    return part / whole if part and whole else None
+    return part / whole if whole else None
 
 
 _NO_CONSUMER = "there was no consumer"
@@ -138,7 +171,10 @@ _WHY_UNKNOWN = {
     "read_bytes_per_second": "the kernel does not count what processes read (/proc/PID/io)",
     "demand_clips_per_second": _NO_CONSUMER,
     "headroom": _NO_CONSUMER,
+    "step_seconds": _NO_CONSUMER,
     "au": _NO_CONSUMER,
+    "au_spread": _NO_CONSUMER,
+    "au_seconds": _NO_CONSUMER,
     "clips_per_cpu_second": _NOTHING_MADE,
     "cpu_seconds_per_1000_frames": _NOTHING_MADE,
     "frames_decoded_per_frame_delivered": _NOTHING_MADE,

@@ -10,6 +10,8 @@ from filmgate.records import Record
 CLIP_FRAMES = 16
 STRIDE = 4
 VISIT_CLIPS = 4
+CHECKED_FRAMES = 6
+"""Of a clip whose pixels are looked at."""
 SPAN = (CLIP_FRAMES - 1) * STRIDE + 1
 
 
@@ -33,6 +35,17 @@ def random_visits(count: int, seed: int) -> list[Clip]:
     chance = random.Random(seed)
     rows = [chance.randrange(NUM_VIDEOS) for _ in range(count)]
     return [_clip(chance, video, 1) for video in rows for _ in range(VISIT_CLIPS)]
+
+
+def checked_clips(seed: int) -> list[Clip]:
+    """A short clip of each video, the first one from frame 0, the second one up to the last."""
+    chance, span = random.Random(seed), (CHECKED_FRAMES - 1) * STRIDE + 1
+    starts = [0, NUM_FRAMES - span]
+    starts += [chance.randrange(NUM_FRAMES - span + 1) for _ in range(NUM_VIDEOS - len(starts))]
+    return [
+        Clip(video=video, frames=list(range(start, start + span, STRIDE)))
+        for video, start in enumerate(starts)
+    ]
 
 
 def _clip(chance: random.Random, video: int, multiple_of: int) -> Clip:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.footage import NUM_FRAMES
-from benchmarks.peers.clips import Clip
+from benchmarks.peer_readers.clips import Clip
 from filmgate.records import Record
 
 AROUND = (-3, -2, -1, 1, 2, 3)
@@ -18,8 +18,8 @@ AROUND = (-3, -2, -1, 1, 2, 3)
 CLEARLY_NEARER = 0.85
 """A neighbour's difference below this share of the own one's tells a wrong frame; frames that stand
 still differ by less, and then it makes no difference either."""
-BLOCK = 8
-"""Pixels on a side of the blocks whose means are compared."""
+CELLS = (32, 57)
+"""Rows and columns of the grid whose means are compared."""
 TOLERANCE_LEVELS = 6.0
 """Mean absolute difference up to which a frame counts as the same picture."""
 
@@ -63,16 +63,16 @@ def beside(clips: list[Clip]) -> list[Clip]:
     ]
 
 
-def check(frames_NTHWC: NDArray[np.uint8], reference_NTHWC: NDArray[np.uint8]) -> Check:
-    """Compare with the frames of ``with_neighbours`` of the same clips."""
+def check(cells_NT: NDArray[np.float32], around_NT: NDArray[np.float32]) -> Check:
+    """Compare the cells of some clips with those of ``with_neighbours`` of the same clips."""
     candidates = 1 + len(AROUND)
     wrong = far = 0
     differences: list[float] = []
-    for clip_THWC, around_THWC in zip(frames_NTHWC, reference_NTHWC, strict=True):
-        for place, frame in enumerate(clip_THWC):
+    for clip, around in zip(cells_NT, around_NT, strict=True):
+        for place, cells in enumerate(clip):
+            start = place * candidates
             own, *others = (
-                _difference(frame, around_THWC[place * candidates + number])
-                for number in range(candidates)
+                float(np.abs(cells - other).mean()) for other in around[start : start + candidates]
             )
             differences.append(own)
             if min(others) < CLEARLY_NEARER * own:
@@ -87,14 +87,30 @@ def check(frames_NTHWC: NDArray[np.uint8], reference_NTHWC: NDArray[np.uint8]) -
     )
 
 
-def _difference(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
-    """Between means of blocks: half a pixel of shift hardly shows in them, movement does."""
-    return float(np.abs(_blocks(one) - _blocks(other)).mean())
+def cells_of(frames_NTHWC: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Each picture as CELLS means of each colour: how it was scaled hardly shows, movement does."""
+    height, width = frames_NTHWC.shape[2:4]
+    rows, columns = _weights(height, CELLS[0]), _weights(width, CELLS[1])
+    clips = [[_cells(frame_HWC, rows, columns) for frame_HWC in clip] for clip in frames_NTHWC]
+    return np.array(clips)
 
 
-def _blocks(frame_HWC: NDArray[np.uint8]) -> NDArray[np.float32]:
-    height, width, channels = frame_HWC.shape
-    rows, columns = height // BLOCK, width // BLOCK
-    cut = frame_HWC[: rows * BLOCK, : columns * BLOCK].astype(np.float32)
-    means: NDArray[np.float32] = cut.reshape(rows, BLOCK, columns, BLOCK, channels).mean((1, 3))
-    return means
+def _cells(
+    frame_HWC: NDArray[np.uint8], rows: NDArray[np.float32], columns: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    height, width, colours = frame_HWC.shape
+    flat = frame_HWC.reshape(height, width * colours).astype(np.float32)
+    strips = (rows @ flat).reshape(len(rows), width, colours)
+    cells: NDArray[np.float32] = columns @ strips
+    return cells
+
+
+def _weights(length: int, cells: int) -> NDArray[np.float32]:
+    """(cells, length): the share of each pixel in each cell; rows add up to 1."""
+    edges = np.linspace(0, length, cells + 1)
+    pixels = np.arange(length)
+    first = np.maximum(edges[:-1, None], pixels)
+    last = np.minimum(edges[1:, None], pixels + 1)
+    overlap = np.clip(last - first, 0, None)
+    weights: NDArray[np.float32] = (overlap / overlap.sum(axis=1, keepdims=True)).astype(np.float32)
+    return weights

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.footage import CLIP_SIZE
-from benchmarks.peers.clips import Clip
-from benchmarks.peers.task import Task
+from benchmarks.peer_readers.clips import Clip
+from benchmarks.peer_readers.task import Setup
 from filmgate.catalog import Catalog, open_catalog
 from filmgate.feed import ClipReader
 from filmgate.video import FrameTable
@@ -18,19 +18,15 @@ from filmgate.video import FrameTable
 Pixels = NDArray[np.uint8]
 
 
-class NotYet(Exception):
-    """filmgate does not have it yet."""
-
-
 class Ours:
     """``ClipReader``, decoders kept open as it keeps them."""
 
     pixel_format: Literal["rgb24", "yuv420p"] = "rgb24"
 
-    def __init__(self, task: Task) -> None:
-        catalog = open_catalog(task.catalog)
+    def __init__(self, setup: Setup) -> None:
+        catalog = open_catalog(setup.catalog)
         size = (CLIP_SIZE[1], CLIP_SIZE[0])
-        self._rows = rows_of(catalog, task.paths)
+        self._rows = rows_of(catalog, setup.paths)
         self._reader = ClipReader(catalog, size=size, pixel_format=self.pixel_format)
 
     def read(self, clip: Clip) -> Any:
@@ -46,25 +42,39 @@ class OursYuv(Ours):
     pixel_format = "yuv420p"
 
 
+class Reference(Ours):
+    """What frames are checked against: the whole picture, at a size that keeps its aspect."""
+
+    def __init__(self, setup: Setup) -> None:
+        super().__init__(setup)
+        size = (180, 320) if setup.entry.layout == "source" else None
+        self._reader = ClipReader(open_catalog(setup.catalog), size=size)
+
+
 class Libavcodec:
     """The packets that the clips need, sent to one decoder; nothing is read and nothing converted.
 
-    Packets are taken from the file before the clock starts. Of each run from an entry point those
-    are needed that carry a wanted frame, or a reference in front of the last wanted one.
+    ``prepare`` takes packets from the files before the clock starts. Of each run from an entry
+    point those are needed that carry a wanted frame, or a reference in front of the last wanted
+    one.
     """
 
-    def __init__(self, task: Task) -> None:
-        catalog = open_catalog(task.catalog)
-        rows = rows_of(catalog, task.paths)
-        tables = {number: catalog.frame_table(row) for number, row in enumerate(rows)}
-        self._streams = {
-            number: _packets(task.paths[number], tables[number])
-            for number in {clip.video for clip in task.clips}
-        }
-        self._tables = tables
+    def __init__(self, setup: Setup) -> None:
+        catalog = open_catalog(setup.catalog)
+        rows = rows_of(catalog, setup.paths)
+        self._paths = setup.paths
+        self._tables = {number: catalog.frame_table(row) for number, row in enumerate(rows)}
+        self._streams: dict[int, tuple[bytes, list[Any], list[bool]]] = {}
         self._contexts: dict[int, av.VideoCodecContext] = {}
-        self._plans = {_key(clip): self._plan(clip) for clip in task.clips}
+        self._plans: dict[tuple[int, int], list[Any]] = {}
         self.num_decoded = 0
+
+    def prepare(self, clips: list[Clip]) -> None:
+        for clip in clips:
+            if clip.video not in self._streams:
+                path, table = self._paths[clip.video], self._tables[clip.video]
+                self._streams[clip.video] = _packets(path, table)
+            self._plans[_key(clip)] = self._plan(clip)
 
     def read(self, clip: Clip) -> int:
         context = self._contexts[clip.video]
@@ -85,6 +95,8 @@ class Libavcodec:
             context = av.CodecContext.create("h264", "r")
             assert isinstance(context, av.VideoCodecContext)
             context.extradata, context.thread_count = extradata, 1
+            context.decode(packets[0])  # as warm as a decoder that was kept
+            context.flush_buffers()
             self._contexts[clip.video] = context
         table = self._tables[clip.video]
         entries = table.entry_of_frame[clip.frames]

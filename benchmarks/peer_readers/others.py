@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.footage import CLIP_SIZE, FPS
-from benchmarks.peers.clips import Clip
-from benchmarks.peers.task import Task
+from benchmarks.peer_readers.clips import Clip
+from benchmarks.peer_readers.task import Setup
 
 WIDTH, HEIGHT = CLIP_SIZE
 
@@ -21,8 +21,8 @@ WIDTH, HEIGHT = CLIP_SIZE
 class Kept:
     """Opened videos by number, or opened anew each time."""
 
-    def __init__(self, task: Task, *, keep: bool) -> None:
-        self.task = task
+    def __init__(self, setup: Setup, *, keep: bool) -> None:
+        self.setup = setup
         self.keep = keep
         self._opened: dict[int, Any] = {}
 
@@ -31,9 +31,9 @@ class Kept:
 
     def opened(self, video: int) -> Any:
         if not self.keep:
-            return self.open(self.task.paths[video])
+            return self.open(self.setup.paths[video])
         if video not in self._opened:
-            self._opened[video] = self.open(self.task.paths[video])
+            self._opened[video] = self.open(self.setup.paths[video])
         return self._opened[video]
 
     def read(self, clip: Clip) -> Any:
@@ -52,8 +52,8 @@ class Kept:
 class Torchcodec(Kept):
     """``VideoDecoder`` with its own resize."""
 
-    def __init__(self, task: Task, *, seek: str, keep: bool) -> None:
-        super().__init__(task, keep=keep)
+    def __init__(self, setup: Setup, *, seek: str, keep: bool) -> None:
+        super().__init__(setup, keep=keep)
         self._decoder = import_module("torchcodec.decoders").VideoDecoder
         self._resize = import_module("torchcodec.transforms").Resize
         self._seek = seek
@@ -62,7 +62,7 @@ class Torchcodec(Kept):
     def open(self, path: str) -> Any:
         options: dict[str, Any] = {"seek_mode": self._seek}
         if self._seek == "mapping":
-            mapping = Path(self.task.mappings, Path(path).name).with_suffix(".json")
+            mapping = Path(self.setup.mappings, Path(path).name).with_suffix(".json")
             options = {"custom_frame_mappings": mapping.read_bytes()}
         return self._decoder(
             path,
@@ -79,8 +79,8 @@ class Torchcodec(Kept):
 class Decord(Kept):
     """``VideoReader`` with its own resize."""
 
-    def __init__(self, task: Task, *, keep: bool) -> None:
-        super().__init__(task, keep=keep)
+    def __init__(self, setup: Setup, *, keep: bool) -> None:
+        super().__init__(setup, keep=keep)
         self._decord = import_module("decord")
 
     def open(self, path: str) -> Any:
@@ -94,8 +94,8 @@ class Decord(Kept):
 class PyAv(Kept):
     """As most people write it: seek, decode until done, reformat what is wanted."""
 
-    def __init__(self, task: Task, *, keep: bool) -> None:
-        super().__init__(task, keep=keep)
+    def __init__(self, setup: Setup, *, keep: bool) -> None:
+        super().__init__(setup, keep=keep)
         self._av = import_module("av")
         self._stack = import_module("numpy").stack
 
@@ -106,10 +106,11 @@ class PyAv(Kept):
 
     def frames(self, decoder: Any, indices: list[int]) -> Any:
         stream, wanted = decoder.streams.video[0], set(indices)
-        decoder.seek(int(indices[0] / FPS / stream.time_base), stream=stream)
+        start = stream.start_time or 0
+        decoder.seek(start + int(indices[0] / FPS / stream.time_base), stream=stream)
         found = {}
         for frame in decoder.decode(stream):
-            index = round(float(frame.pts * stream.time_base) * FPS)
+            index = round(float((frame.pts - start) * stream.time_base) * FPS)
             if index in wanted:
                 found[index] = frame.reformat(WIDTH, HEIGHT, "rgb24").to_ndarray()
             if index >= indices[-1]:
@@ -122,8 +123,8 @@ class PyAv(Kept):
 class OpenCv(Kept):
     """One ``CAP_PROP_POS_FRAMES`` for a clip, then grab; retrieve and resize what is wanted."""
 
-    def __init__(self, task: Task, *, keep: bool) -> None:
-        super().__init__(task, keep=keep)
+    def __init__(self, setup: Setup, *, keep: bool) -> None:
+        super().__init__(setup, keep=keep)
         self._cv2 = import_module("cv2")
         self._stack = import_module("numpy").stack
         self._cv2.setNumThreads(1)
@@ -149,13 +150,15 @@ class OpenCv(Kept):
 class Spdl:
     """Demux a time window, decode it through a filter that cuts, thins out and scales."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, setup: Setup) -> None:
         self._io = import_module("spdl.io")
-        self._paths = task.paths
+        self._paths = setup.paths
+        self._starts = [_start_seconds(path) for path in setup.paths]
 
     def read(self, clip: Clip) -> Any:
         first, last, stride = clip.frames[0], clip.frames[-1], clip.frames[1] - clip.frames[0]
-        start, end = (first - 0.5) / FPS, (last + 0.5) / FPS
+        zero = self._starts[clip.video]
+        start, end = zero + (first - 0.5) / FPS, zero + (last + 0.5) / FPS
         chosen = (
             f"trim=start={start:.6f}:end={end:.6f},select=not(mod(n\\,{stride})),"
             f"scale={WIDTH}:{HEIGHT}:flags=bilinear,format=rgb24"
@@ -168,11 +171,18 @@ class Spdl:
         return [self.read(clip) for clip in clips]
 
 
-Maker = Callable[[Task], Any]
+def _start_seconds(path: str) -> float:
+    """When the first frame is shown, which not every file counts from 0; SPDL does not tell it."""
+    with import_module("av").open(path) as container:
+        stream = container.streams.video[0]
+        return float((stream.start_time or 0) * stream.time_base)
+
+
+Maker = Callable[[Setup], Any]
 
 
 def _torchcodec(seek: str, keep: bool) -> Maker:
-    return lambda task: Torchcodec(task, seek=seek, keep=keep)
+    return lambda setup: Torchcodec(setup, seek=seek, keep=keep)
 
 
 OTHERS: dict[str, tuple[str, Maker]] = {
@@ -180,11 +190,11 @@ OTHERS: dict[str, tuple[str, Maker]] = {
     for seek in ("approximate", "exact", "mapping")
     for word, keep in (("opened", False), ("kept", True))
 } | {
-    "decord2, opened": ("decord2", lambda task: Decord(task, keep=False)),
-    "decord2, kept": ("decord2", lambda task: Decord(task, keep=True)),
-    "PyAV, opened": ("av", lambda task: PyAv(task, keep=False)),
-    "OpenCV, opened": ("opencv-python-headless", lambda task: OpenCv(task, keep=False)),
-    "OpenCV, kept": ("opencv-python-headless", lambda task: OpenCv(task, keep=True)),
+    "decord2, opened": ("decord2", lambda setup: Decord(setup, keep=False)),
+    "decord2, kept": ("decord2", lambda setup: Decord(setup, keep=True)),
+    "PyAV, opened": ("av", lambda setup: PyAv(setup, keep=False)),
+    "OpenCV, opened": ("opencv-python-headless", lambda setup: OpenCv(setup, keep=False)),
+    "OpenCV, kept": ("opencv-python-headless", lambda setup: OpenCv(setup, keep=True)),
     "SPDL, opened": ("spdl", Spdl),
 }
 """Name of each reader -> (package on the index, what makes it)."""

@@ -5,32 +5,26 @@ from __future__ import annotations
 from importlib import metadata
 from typing import Any
 
-from benchmarks.peers.others import OTHERS, Maker
-from benchmarks.peers.ours import Libavcodec, NotYet, Ours, OursYuv
-from benchmarks.peers.task import Task
+from benchmarks.peer_readers.others import OTHERS, Maker
+from benchmarks.peer_readers.ours import Libavcodec, Ours, OursYuv, Reference
+from benchmarks.peer_readers.task import Setup
 
 OURS = "filmgate"
 OURS_YUV = "filmgate, YUV"
-OURS_CACHE = "filmgate, cache"
+REFERENCE = "filmgate, whole picture"
 CEILING = "libavcodec alone"
-
-
-def _no_cache(task: Task) -> Any:
-    raise NotYet("the frame cache does not exist yet")
-
 
 READERS: dict[str, tuple[str, Maker]] = {
     OURS: ("filmgate", Ours),
     OURS_YUV: ("filmgate", OursYuv),
-    OURS_CACHE: ("filmgate", _no_cache),
+    REFERENCE: ("filmgate", Reference),
     CEILING: ("av", Libavcodec),
 } | OTHERS
 
 
-def make_reader(task: Task) -> Any:
-    """The reader of a task. Raises ModuleNotFoundError where its package is not installed, NotYet
-    for what filmgate does not have."""
-    return READERS[task.reader][1](task)
+def make_reader(setup: Setup) -> Any:
+    """The reader of a setup. Raises ModuleNotFoundError where its package is not installed."""
+    return READERS[setup.entry.reader][1](setup)
 
 
 def versions_for(reader: str) -> dict[str, str]:
