@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
+from filmgate.feed.region import Region, cut_out
 from filmgate.feed.rgb import rgb_of
 from filmgate.feed.scaler import Scaler
 
@@ -26,6 +27,9 @@ class Window:
 
     size: Size
     """H and W of the result; the picture is scaled to cover it, its aspect kept."""
+    region: Region | None = None
+    """The part of the picture that fills the result, its aspect not kept; None for the whole
+    picture, of which the shares below say what is left out."""
     top_share: float = 0.5
     """Where it lies in the free height, 0 <= share < 1."""
     left_share: float = 0.5
@@ -53,13 +57,21 @@ class Painter:
         window. Raises UnsupportedColour.
         """
         assert out_CHW.shape == (3, *window.size) and out_CHW.dtype == np.uint8
-        upright = orientation.upright((frame.height, frame.width))
-        scaled = cover(upright, window.size)
+        if window.region is not None:
+            frame = cut_out(frame, orientation, window.region, self._scaler)
+        scaled = scaled_size(frame, orientation, window)
         rgb = rgb_of(frame, orientation.turned_back(scaled), self._scaler)
         rows, columns = _cut(scaled, window)
         for plane, out_HW in zip(rgb.planes, out_CHW, strict=True):
             picture = turn(plane, orientation)[rows, columns]
             rgb.write(picture[:, ::-1] if window.flip else picture, out_HW)
+
+
+def scaled_size(frame: av.VideoFrame, orientation: Orientation, window: Window) -> Size:
+    """The upright size to which the frame, or the region cut out of it, is scaled."""
+    if window.region is not None:
+        return window.size
+    return cover(orientation.upright((frame.height, frame.width)), window.size)
 
 
 def _cut(scaled: Size, window: Window) -> tuple[slice, slice]:

@@ -14,8 +14,9 @@ from av.video.reformatter import ColorRange
 from numpy.typing import NDArray
 
 from filmgate.feed.colour import Colour, colour_of, is_gray
-from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
-from filmgate.feed.picture import Window, turn
+from filmgate.feed.geometry import Orientation, Size, crop_offset
+from filmgate.feed.picture import Window, scaled_size, turn
+from filmgate.feed.region import cut_out
 from filmgate.feed.rgb import QUICK_FORMATS, rgb_of_samples
 from filmgate.feed.scaler import Scaler, planes_of
 
@@ -39,7 +40,9 @@ def paint_yuv(
     out: NDArray[np.uint8],
 ) -> None:
     """Write the window into ``out``, uint8 (H * 3 / 2, W). Raises UnsupportedColour."""
-    scaled = even(cover(orientation.upright((frame.height, frame.width)), window.size))
+    if window.region is not None:
+        frame = cut_out(frame, orientation, window.region, scaler)
+    scaled = even(scaled_size(frame, orientation, window))
     planes = _planes(frame, orientation.turned_back(scaled), scaler)
     top = crop_offset(scaled[0] - window.size[0], window.top_share) // 2
     left = crop_offset(scaled[1] - window.size[1], window.left_share) // 2
