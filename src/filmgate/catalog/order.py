@@ -17,9 +17,16 @@ import numpy as np
 from blake3 import blake3
 from numpy.typing import NDArray
 
+from filmgate.catalog.augmentation import (
+    SampleAugmentation,
+    changes_pixels,
+    draw_augmentation,
+    draw_resized_crop,
+)
 from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames
 from filmgate.catalog.order_facts import OrderFacts
 from filmgate.catalog.permutation import Permutation, below, draw, share
+from filmgate.catalog.rectangle import ResizedCrop, Size
 from filmgate.catalog.sample import Sample
 from filmgate.catalog.turns import EqualTurns, Turns, weighted_turns
 from filmgate.errors import UserError
@@ -130,6 +137,17 @@ class Order:
         assert attempt >= 1 and self.facts.split == "train"
         return self._clip(number, attempt)
 
+    def augmentation(self, number: int, attempt: int, clip: Size) -> SampleAugmentation | None:
+        """What is done to a sample, or its replacement, once it is decoded to ``clip`` pixels.
+
+        None where the job asks for nothing of the kind, and for held-out clips.
+        """
+        if not changes_pixels(self.facts.augment):
+            return None
+        return draw_augmentation(
+            self.facts.augment, self._key("augmentation"), number, attempt, clip
+        )
+
     def refuse_short(self) -> None:
         """Raise UserError when ``short`` is ``raise`` and some video is shorter than one clip.
 
@@ -151,7 +169,7 @@ class Order:
         video = self.video_of(number, attempt)
         for_start, for_top, for_left, for_flip = draw(self._key("clip"), number, attempt)
         indices_T, is_padded = self._frames(video, number, attempt, for_start)
-        is_random = is_train and self.facts.crop == "random"
+        is_random = is_train and self.facts.crop != "centre"
         top, left = (share(for_top), share(for_left)) if is_random else self._even_crop(number)
         return Sample(
             number=number,
@@ -163,7 +181,16 @@ class Order:
             crop_left_share=left,
             flip=is_train and self.facts.flip and below(for_flip, 2) == 1,
             is_padded=is_padded,
+            resized_crop=self._resized_crop(number, attempt, top, left),
         )
+
+    def _resized_crop(
+        self, number: int, attempt: int, top_share: float, left_share: float
+    ) -> ResizedCrop | None:
+        if self.facts.split == "holdout" or self.facts.crop != "random-resized":
+            return None
+        augment, key = self.facts.augment, self._key("resized crop")
+        return draw_resized_crop(augment, key, number, attempt, top_share, left_share)
 
     def _frames(
         self, video: int, number: int, attempt: int, chance: int
@@ -246,7 +273,15 @@ class Order:
         )
         return {
             purpose: blake3(f"filmgate order {root} {purpose}".encode()).digest()
-            for purpose in ("epoch", "clip", "substitute", "parts", "turns")
+            for purpose in (
+                "epoch",
+                "clip",
+                "substitute",
+                "parts",
+                "turns",
+                "resized crop",
+                "augmentation",
+            )
         }
 
     def _key(self, purpose: str) -> bytes:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from filmgate.catalog.clip_frames import Short, Split
 from filmgate.records import Record
-from filmgate.spec import Job
+from filmgate.spec import Augment, Job
 
 ORDER_VERSION = 1
 """Raised when the same facts give other samples than before."""
@@ -29,7 +29,7 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     """Source frames from one clip frame to the next; None when ``fps`` is set."""
     fps: float | None
     """Clip frames per second of source time; None when ``stride`` is set."""
-    crop: Literal["random", "centre"]
+    crop: Literal["random", "centre", "random-resized"]
     """Where the window of a training clip lies."""
     flip: bool
     """Whether half of the training clips are mirrored."""
@@ -45,11 +45,17 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     """How the frames of a clip are chosen."""
     eval_crops: int = 1
     """Windows of each held-out clip."""
-    weights: Literal["equal", "class-balanced"] = "equal"
+    weights: Literal["equal", "class-balanced", "csv"] = "equal"
     """How often each video is shown."""
+    weights_digest: str | None = None
+    """The numbers of the CSV file, in row order; None without one."""
+    augment: Augment = Augment()
+    """Random changes to training clips; of the held-out split always none."""
 
 
-def order_facts(job: Job, split: Split, catalog_digest: str) -> OrderFacts:
+def order_facts(
+    job: Job, split: Split, catalog_digest: str, weights_digest: str | None = None
+) -> OrderFacts:
     """The facts of a job's clips over a catalog."""
     clip, data = job.clip, job.data
     return OrderFacts(
@@ -67,5 +73,13 @@ def order_facts(job: Job, split: Split, catalog_digest: str) -> OrderFacts:
         short=data.short,
         sampling=clip.sampling,
         eval_crops=data.eval_crops,
-        weights=data.weights,
+        weights=_weights_kind(data.weights),
+        weights_digest=weights_digest,
+        augment=job.augment if split == "train" else Augment(),
     )
+
+
+def _weights_kind(weights: str) -> Literal["equal", "class-balanced", "csv"]:
+    kinds: dict[str, Literal["equal", "class-balanced"]]
+    kinds = {"equal": "equal", "class-balanced": "class-balanced"}
+    return kinds.get(weights, "csv")

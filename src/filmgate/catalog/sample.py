@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from filmgate.catalog.rectangle import ResizedCrop
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sample:
@@ -33,3 +35,6 @@ class Sample:
     """Mirrored left to right after the crop."""
     is_padded: bool
     """The range was too short for the clip, so frames repeat at its end."""
+    resized_crop: ResizedCrop | None = None
+    """Which part of the picture is scaled to the window; None for the window that lies where the
+    shares say."""

@@ -100,4 +100,7 @@ def _samples_digest(places: Sequence[Place]) -> str:
         hasher.update(place.done.content_digest.encode())
         hasher.update(sample.frame_indices_T.astype("<i8").tobytes())
         hasher.update(struct.pack("<dd?", *window))
+        if sample.resized_crop is not None:
+            for shape in sample.resized_crop.shapes:
+                hasher.update(struct.pack("<dd", *shape))
     return f"blake3:{hasher.hexdigest()}"

@@ -32,6 +32,7 @@ from filmgate.feed.messages import (
 )
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
 from filmgate.feed.picture import Painter, Window
+from filmgate.feed.region import Region
 from filmgate.feed.watch import Watch
 from filmgate.spec import Job
 from filmgate.video import FrameTable
@@ -179,6 +180,7 @@ class ClipMaker:
     ) -> None:
         window = Window(
             size=(self._job.clip.height, self._job.clip.width),
+            region=region_of(clip.sample, video),
             top_share=clip.sample.crop_top_share,
             left_share=clip.sample.crop_left_share,
             flip=clip.sample.flip,
@@ -240,6 +242,14 @@ def order_over(
         frame_table=frame_table,
         labels=lambda: catalog.labels,
     )
+
+
+def region_of(sample: Sample, video: OpenVideo) -> Region | None:
+    """The part of its video that a random resized crop shows, the same in all frames."""
+    if sample.resized_crop is None:
+        return None
+    picture = video.orientation.upright((video.facts.height, video.facts.width))
+    return Region(rectangle=sample.resized_crop.rectangle(picture), picture=picture)
 
 
 def sample_of(order: Order, task: Task) -> Sample:

@@ -139,6 +139,12 @@ def _store_plan(job: Job, catalog: Catalog, order: Order) -> StorePlan | None:
     """Decoded frames are kept for training, unless the cache holds clips made ahead."""
     if job.limits.cache is None or job.data.lookahead > 1 or order.facts.split == "holdout":
         return None
+    if job.clip.crop == "random-resized":
+        raise UserError(
+            'a cache of decoded frames does not go with crop = "random-resized": frames are kept '
+            "at the size of the clip, and such a crop is cut from the video's own",
+            hint="set lookahead above 1 in [data], then the cache holds clips; or remove cache",
+        )
     plan = plan_store(job, catalog, order, parse_bytes(job.limits.cache))
     return plan if plan.videos else None
 

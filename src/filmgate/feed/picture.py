@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.feed.geometry import Orientation, Size, cover, crop_offset
-from filmgate.feed.region import Region, cut_out
+from filmgate.feed.region import Region, stored_rectangle
 from filmgate.feed.rgb import rgb_of
 from filmgate.feed.scaler import Scaler
 
@@ -58,7 +58,9 @@ class Painter:
         """
         assert out_CHW.shape == (3, *window.size) and out_CHW.dtype == np.uint8
         if window.region is not None:
-            frame = cut_out(frame, orientation, window.region, self._scaler)
+            frame = self._scaler.cropper.cut(
+                frame, stored_rectangle(frame, orientation, window.region)
+            )
         scaled = scaled_size(frame, orientation, window)
         rgb = rgb_of(frame, orientation.turned_back(scaled), self._scaler)
         rows, columns = _cut(scaled, window)

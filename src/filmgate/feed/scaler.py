@@ -10,6 +10,7 @@ from av.video.reformatter import ColorRange, Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
 from filmgate.feed.colour import Colour
+from filmgate.feed.cropper import Cropper
 from filmgate.feed.geometry import Size
 
 MAX_SCALERS = 16
@@ -22,6 +23,8 @@ class Scaler:
     """Scales and converts; the colour matrix never changes on the way from Y'CbCr to Y'CbCr."""
 
     def __init__(self) -> None:
+        self.cropper = Cropper()
+        """For frames of which only a part is scaled."""
         self._reformatters: OrderedDict[tuple[object, ...], VideoReformatter] = OrderedDict()
 
     def scale(

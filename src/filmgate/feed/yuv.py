@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from filmgate.feed.colour import Colour, colour_of, is_gray
 from filmgate.feed.geometry import Orientation, Size, crop_offset
 from filmgate.feed.picture import Window, scaled_size, turn
-from filmgate.feed.region import cut_out
+from filmgate.feed.region import stored_rectangle
 from filmgate.feed.rgb import QUICK_FORMATS, rgb_of_samples
 from filmgate.feed.scaler import Scaler, planes_of
 
@@ -41,7 +41,8 @@ def paint_yuv(
 ) -> None:
     """Write the window into ``out``, uint8 (H * 3 / 2, W). Raises UnsupportedColour."""
     if window.region is not None:
-        frame = cut_out(frame, orientation, window.region, scaler)
+        rectangle = stored_rectangle(frame, orientation, window.region)
+        frame = scaler.cropper.cut(frame, rectangle)
     scaled = even(scaled_size(frame, orientation, window))
     planes = _planes(frame, orientation.turned_back(scaled), scaler)
     top = crop_offset(scaled[0] - window.size[0], window.top_share) // 2

@@ -12,6 +12,11 @@ from filmgate.records import Record
 Positive = Annotated[int, Meta(ge=1, le=2_000_000_000)]
 Seed = Annotated[int, Meta(ge=0, le=9_000_000_000_000_000_000)]
 Fraction01 = Annotated[float, Meta(ge=0, lt=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Area = Annotated[float, Meta(gt=0, le=1)]
+Aspect = Annotated[float, Meta(ge=0.01, le=100)]
+Strength = Annotated[float, Meta(ge=0, le=10)]
+Alpha = Annotated[float, Meta(ge=0, le=1000)]
 
 
 class About(Record, frozen=True, forbid_unknown_fields=True):
@@ -42,10 +47,48 @@ class Clip(Record, frozen=True, forbid_unknown_fields=True):
     """Pixels (H) of the delivered clip."""
     width: Positive = 112
     """Pixels (W) of the delivered clip."""
-    crop: Literal["random", "centre"] = "random"
-    """Where the H x W window lies once the frame is scaled to cover it; evaluation is centred."""
+    crop: Literal["random", "centre", "random-resized"] = "random"
+    """Where the H x W window lies once the frame is scaled to cover it; ``random-resized``: a part
+    of the frame of random size and aspect, by ``crop_scale`` and ``crop_ratio`` of [augment], is
+    scaled to H x W. Evaluation is centred."""
     flip: bool = True
     """Mirror left to right in half of the training clips."""
+
+
+class Augment(Record, frozen=True, forbid_unknown_fields=True):
+    """``[augment]``: random changes to training clips, off as it stands; evaluation has none."""
+
+    crop_scale: tuple[Area, Area] = (0.08, 1.0)
+    """Lowest and highest share of the frame's area that ``crop = "random-resized"`` shows; the
+    ``scale`` of torchvision's RandomResizedCrop."""
+    crop_ratio: tuple[Aspect, Aspect] = (0.75, 1.3333333333333333)
+    """Lowest and highest width over height of that part; its ``ratio``."""
+    brightness: Strength = 0.0
+    """Brightness is multiplied by 1 - ``brightness`` to 1 + ``brightness``, by at least 0;
+    torchvision's ColorJitter, as are the next three. All frames of a clip change alike."""
+    contrast: Strength = 0.0
+    """The distance from the clip's mean grey is multiplied likewise."""
+    saturation: Strength = 0.0
+    """The distance from a pixel's own grey is multiplied likewise."""
+    hue: Annotated[float, Meta(ge=0, le=0.5)] = 0.0
+    """Hue is turned by -``hue`` to ``hue`` of the whole circle."""
+    erasing_probability: Share = 0.0
+    """Share of the clips of which a rectangle is filled with grey; the ``p`` of torchvision's
+    RandomErasing. It lies at the same place in all frames."""
+    erasing_scale: tuple[Area, Area] = (0.02, 0.33)
+    """Lowest and highest share of the area that is erased."""
+    erasing_ratio: tuple[Aspect, Aspect] = (0.3, 3.3)
+    """Lowest and highest height over width of what is erased."""
+    mixup_alpha: Alpha = 0.0
+    """Above 0, samples 2k and 2k + 1 are blended by a share from Beta(alpha, alpha), and so are
+    their labels (mixup)."""
+    cutmix_alpha: Alpha = 0.0
+    """Above 0, a rectangle of samples 2k and 2k + 1 is exchanged, its share of the area about
+    one from Beta(alpha, alpha), and the labels are blended (CutMix)."""
+    mix_probability: Share = 1.0
+    """Share of the pairs that mixup or CutMix changes."""
+    cutmix_probability: Share = 0.5
+    """Share of the changed pairs that CutMix takes where both are on."""
 
 
 class Data(Record, frozen=True, forbid_unknown_fields=True):
@@ -62,9 +105,11 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """Held-out clips of each video, spread evenly over its held-out time."""
     eval_crops: Literal[1, 3] = 1
     """Windows of each held-out clip: the middle, or first, middle and last along the free side."""
-    weights: Literal["equal", "class-balanced"] = "equal"
-    """How often each video is shown; ``class-balanced`` gives every label the same share of an
-    epoch, which keeps its length."""
+    weights: Annotated[str, Meta(pattern=r"^(equal|class-balanced|.+[.]csv)$")] = "equal"
+    """How often each video is shown in an epoch, which keeps its length: ``equal``;
+    ``class-balanced``: every label the same share; or in proportion to the numbers of a CSV file
+    with the columns ``video`` (path or id) and ``weight``, its path absolute or from the job
+    file's folder. A video of weight 0 is never trained on."""
     lookahead: Positive = 1
     """Epochs whose clips of a video are made in one visit to it, so that frames are decoded once
     for several clips; 1 makes each clip by itself. The clips are the same. Those of later epochs
@@ -133,6 +178,7 @@ class Job(Record, frozen=True, forbid_unknown_fields=True):
 
     job: About = About()
     clip: Clip = Clip(stride=2)
+    augment: Augment = Augment()
     data: Data = Data()
     model: Model = Model()
     train: Train = Train()

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from filmgate.errors import JobError
 from filmgate.records import write_file
+from filmgate.spec.augment_rules import check_augment
 from filmgate.spec.job import Job
 
 _TABLES: dict[str, type[msgspec.Struct]] = {
@@ -37,7 +38,7 @@ def load_job(path: Path) -> Job:
         raise JobError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from None
     except tomllib.TOMLDecodeError as error:
         raise JobError(f"{path} is no TOML: {error}", hint="mend the line named above") from None
-    return parse_job(tables, origin=str(path))
+    return _with_own_paths(parse_job(tables, origin=str(path)), path.absolute().parent)
 
 
 def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
@@ -59,6 +60,7 @@ def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
             hint="docs/job.md lists every key with its type and bounds",
         ) from None
     _check_clip_step(job, origin)
+    check_augment(job, origin)
     return _with_stride(job)
 
 
@@ -70,6 +72,13 @@ def write_job(path: Path, job: Job) -> None:
         for table, keys in tables.items()
     }
     write_file(path, tomli_w.dumps(kept).encode())
+
+
+def _with_own_paths(job: Job, folder: Path) -> Job:
+    """The job with the path of its weights made absolute, so that it means the same anywhere."""
+    if not job.data.weights.endswith(".csv"):
+        return job
+    return replace(job, data=replace(job.data, weights=str(folder / job.data.weights)))
 
 
 def _check_clip_step(job: Job, origin: str) -> None:
