@@ -10,15 +10,23 @@ from pathlib import Path
 import pytest
 
 from filmgate.catalog import Catalog, index_videos
-from filmgate.spec import Clip, Data, Job, Limits, Train
+from filmgate.spec import Augment, Clip, Data, Job, Limits, Train
 from filmgate.spec.job import About
 
 
 def job_of(workers: int = 0, **keys: object) -> Job:
     """A small job; each key goes to the table that has it."""
-    tables = {"clip": Clip, "data": Data, "train": Train, "limits": Limits, "job": About}
+    tables = {
+        "clip": Clip,
+        "augment": Augment,
+        "data": Data,
+        "train": Train,
+        "limits": Limits,
+        "job": About,
+    }
     chosen: dict[str, dict[str, object]] = {
         "clip": {"frames": 4, "height": 48, "width": 64},
+        "augment": {},
         "data": {"eval_clips_per_video": 3},
         "train": {"batch_size": 4},
         "limits": {"workers": workers, "prefetch_batches": 3},

@@ -6,6 +6,7 @@ V videos.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from filmgate.catalog.order import Order
 from filmgate.catalog.order_facts import order_facts
 from filmgate.catalog.turns import balanced_weights
 from filmgate.errors import UserError
+from filmgate.records import digest_bytes
 from filmgate.spec import Job
 from filmgate.video import FrameTable
 
@@ -28,11 +30,13 @@ def make_order(
     duration_seconds_V: NDArray[np.float64] | None = None,
     frame_table: Callable[[int], FrameTable] | None = None,
     labels: Callable[[], list[str | None]] | None = None,
+    weights: Callable[[Path], NDArray[np.float64]] | None = None,
 ) -> Order:
     """The order that a job gives over a catalog.
 
     Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out;
-    ``weights = "class-balanced"`` needs ``labels``.
+    ``weights = "class-balanced"`` needs ``labels``; weights in a CSV file need ``weights``, which
+    reads them.
 
     Raises UserError when the catalog is empty, or when a video is shorter than one clip and
     ``short`` is ``raise``.
@@ -50,12 +54,15 @@ def make_order(
         duration_seconds_V=duration_seconds_V,
         frame_table=frame_table,
     )
-    weights_V = None
+    weights_V, weights_digest = None, None
     if data.weights == "class-balanced" and split == "train":
         assert labels is not None
         weights_V = balanced_weights(labels())
-    order = Order(
-        facts=order_facts(job, split, catalog_digest), clip_frames=clip_frames, weights_V=weights_V
-    )
+    elif data.weights != "equal" and split == "train":
+        assert weights is not None
+        weights_V = weights(Path(data.weights))
+        weights_digest = digest_bytes(weights_V.astype("<f8").tobytes())
+    facts = order_facts(job, split, catalog_digest, weights_digest)
+    order = Order(facts=facts, clip_frames=clip_frames, weights_V=weights_V)
     order.refuse_short()
     return order

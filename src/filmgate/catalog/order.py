@@ -14,7 +14,6 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
-from blake3 import blake3
 from numpy.typing import NDArray
 
 from filmgate.catalog.augmentation import (
@@ -24,7 +23,7 @@ from filmgate.catalog.augmentation import (
     draw_resized_crop,
 )
 from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames
-from filmgate.catalog.order_facts import OrderFacts
+from filmgate.catalog.order_facts import OrderFacts, order_keys
 from filmgate.catalog.permutation import Permutation, below, draw, share
 from filmgate.catalog.rectangle import ResizedCrop, Size
 from filmgate.catalog.sample import Sample
@@ -78,6 +77,15 @@ class Order:
         return self.num_videos - len(self._held_out_rows) if self.facts.holdout else 0
 
     @property
+    def num_never_shown(self) -> int:
+        """Videos that have no share of a training epoch."""
+        return self.num_videos - self._turns.num_shown
+
+    def is_shown(self, video: int) -> bool:
+        """Whether the video has a share of a training epoch."""
+        return self._turns.is_shown(video)
+
+    @property
     def num_short(self) -> int:
         """Videos shorter than one clip; with ``fps`` an estimate from the mean frame rate."""
         return int(np.count_nonzero(self._is_short))
@@ -93,10 +101,10 @@ class Order:
             return int(self._held_out_rows[number // self.views_per_video])
         epoch, place = divmod(number, self.epoch_size)
         own = self._turns.video(epoch, self._shuffle(epoch)(place))
-        if attempt == 0 or self.num_videos == 1:
+        if attempt == 0:
             return own
         chance, *_ = draw(self._key("substitute"), number, attempt)
-        return (own + 1 + below(chance, self.num_videos - 1)) % self.num_videos
+        return self._turns.other(own, chance)
 
     def places_of(self, video: int, epoch: int) -> list[int]:
         """The numbers of all training samples of a video in one epoch, ascending."""
@@ -267,22 +275,7 @@ class Order:
 
     @cached_property
     def _keys(self) -> dict[str, bytes]:
-        """One key per purpose, from what the user calls the same run: catalog, seed and split."""
-        root = (
-            f"{self.facts.version} {self.facts.catalog_digest} {self.facts.seed} {self.facts.split}"
-        )
-        return {
-            purpose: blake3(f"filmgate order {root} {purpose}".encode()).digest()
-            for purpose in (
-                "epoch",
-                "clip",
-                "substitute",
-                "parts",
-                "turns",
-                "resized crop",
-                "augmentation",
-            )
-        }
+        return order_keys(self.facts)
 
     def _key(self, purpose: str) -> bytes:
         return self._keys[purpose]

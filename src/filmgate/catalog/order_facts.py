@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Literal
 
+from blake3 import blake3
+
 from filmgate.catalog.clip_frames import Short, Split
 from filmgate.records import Record
 from filmgate.spec import Augment, Job
 
 ORDER_VERSION = 1
 """Raised when the same facts give other samples than before."""
+
+
+PURPOSES = (
+    "epoch", "clip", "substitute", "parts", "turns", "resized crop", "augmentation",
+)  # fmt: skip
+"""What chance is drawn for; each has a key of its own, so that none depends on another."""
 
 
 class OrderFacts(Record, frozen=True, kw_only=True):
@@ -83,3 +91,12 @@ def _weights_kind(weights: str) -> Literal["equal", "class-balanced", "csv"]:
     kinds: dict[str, Literal["equal", "class-balanced"]]
     kinds = {"equal": "equal", "class-balanced": "class-balanced"}
     return kinds.get(weights, "csv")
+
+
+def order_keys(facts: OrderFacts) -> dict[str, bytes]:
+    """One key per purpose, from what the user calls the same run: catalog, seed and split."""
+    root = f"{facts.version} {facts.catalog_digest} {facts.seed} {facts.split}"
+    return {
+        purpose: blake3(f"filmgate order {root} {purpose}".encode()).digest()
+        for purpose in PURPOSES
+    }

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from filmgate.catalog.permutation import draw, share
+from filmgate.catalog.permutation import below, draw, share
 
 
 class Turns(Protocol):
@@ -26,6 +27,16 @@ class Turns(Protocol):
 
     def turn(self, epoch: int, item: int) -> int:
         """How many clips of the same video came before, about, counted over all epochs."""
+
+    @property
+    def num_shown(self) -> int:
+        """Videos with any share of an epoch."""
+
+    def is_shown(self, video: int) -> bool:
+        """Whether the video has any share of an epoch."""
+
+    def other(self, video: int, chance: int) -> int:
+        """Another video that is shown, all alike; the same one when there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +57,19 @@ class EqualTurns:
     def turn(self, epoch: int, item: int) -> int:
         """Exact."""
         return epoch * self.clips_per_video + item // self.num_videos
+
+    @property
+    def num_shown(self) -> int:
+        """All."""
+        return self.num_videos
+
+    def is_shown(self, video: int) -> bool:
+        """Always."""
+        return True
+
+    def other(self, video: int, chance: int) -> int:
+        """Any but the video itself."""
+        return _other_place(video, self.num_videos, chance)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +92,7 @@ class WeightedTurns:
         """Whose piece the mark lies in."""
         mark = (item + self._offset(epoch)) / self.size
         found = int(np.searchsorted(self.ends_V, mark, side="right"))
-        return min(found, len(self.ends_V) - 1)
+        return min(found, int(self._shown[-1]))
 
     def items(self, epoch: int, video: int) -> range:
         """The marks in the video's piece."""
@@ -86,9 +110,34 @@ class WeightedTurns:
         mean = (float(self.ends_V[video]) - start) * self.size
         return int(epoch * mean) + item - self.items(epoch, video).start
 
+    @property
+    def num_shown(self) -> int:
+        """Videos with a piece."""
+        return len(self._shown)
+
+    def is_shown(self, video: int) -> bool:
+        """Whether the video has a piece."""
+        return bool(self.ends_V[video] > (self.ends_V[video - 1] if video else 0.0))
+
+    def other(self, video: int, chance: int) -> int:
+        """Any with a piece but the video itself, which has one."""
+        place = int(np.searchsorted(self._shown, video))
+        return int(self._shown[_other_place(place, self.num_shown, chance)])
+
+    @cached_property
+    def _shown(self) -> NDArray[np.int64]:
+        """Videos with a piece, ascending. The last gets the mark that is rounded up to 1."""
+        return np.flatnonzero(np.diff(self.ends_V, prepend=0.0) > 0)
+
     def _offset(self, epoch: int) -> float:
         chance, *_ = draw(self.key, epoch)
         return share(chance)
+
+
+def _other_place(place: int, num_places: int, chance: int) -> int:
+    if num_places == 1:
+        return place
+    return (place + 1 + below(chance, num_places - 1)) % num_places
 
 
 def weighted_turns(weights_V: NDArray[np.float64], size: int, key: bytes) -> WeightedTurns:

@@ -18,7 +18,8 @@ from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.make_order import make_order
 from filmgate.catalog.order import Order
 from filmgate.catalog.sample import Sample
-from filmgate.errors import UnreadableVideo, VideoError
+from filmgate.catalog.weights import read_weights
+from filmgate.errors import UnreadableVideo, UserError, VideoError
 from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.frame_store import FrameStore, KeptVideo, fill_of
 from filmgate.feed.messages import (
@@ -214,16 +215,30 @@ def _try(
 
 
 def make_clip_maker(
-    job: Job, catalog: Catalog, split: Split, store: FrameStore | None = None
+    job: Job,
+    catalog: Catalog,
+    split: Split,
+    store: FrameStore | None = None,
+    *,
+    order_digest: str | None = None,
 ) -> ClipMaker:
-    """A maker with its own order and decoders over a catalog."""
+    """A maker with its own order and decoders over a catalog.
+
+    Raises UserError when its order is not the one of the digest: a file of weights has changed.
+    """
     videos = OpenVideos(catalog)
 
     def frame_table(row: int) -> FrameTable:
         """Of the open video, so that the catalog is not asked twice."""
         return videos.get(row).reader.table
 
-    return ClipMaker(job, order_over(job, catalog, split, frame_table), videos, store)
+    order = order_over(job, catalog, split, frame_table)
+    if order_digest is not None and order.digest != order_digest:
+        raise UserError(
+            f"{job.data.weights} has changed since the feed was opened",
+            hint="leave the weights as they are while they are in use; start again",
+        )
+    return ClipMaker(job, order, videos, store)
 
 
 def order_over(
@@ -241,6 +256,7 @@ def order_over(
         ),
         frame_table=frame_table,
         labels=lambda: catalog.labels,
+        weights=lambda file: read_weights(file, catalog),
     )
 
 

@@ -125,6 +125,7 @@ class Feed(Closing):
         return self._tally.stats(
             idle_seconds=self._source.idle_seconds if self._source is not None else 0.0,
             num_padded=self._num_padded,
+            num_never_shown=self._order.num_never_shown,
             num_skipped=self._failures.num_failed,
             skipped=self._failures.listed,
             quarantined=self._policy.quarantined_ids,

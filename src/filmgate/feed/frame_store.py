@@ -94,7 +94,7 @@ def plan_store(job: Job, catalog: Catalog, order: Order, budget_bytes: int) -> S
     videos: dict[int, KeptVideo] = {}
     offset = 0
     for row, facts in _facts(catalog):
-        if facts["mixed_sizes"]:
+        if facts["mixed_sizes"] or not order.is_shown(row):
             continue
         video = _place(job, order, row, facts, offset=offset)
         end = offset + video.num_frames * 3 * video.size[0] * video.size[1]

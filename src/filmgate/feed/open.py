@@ -64,7 +64,7 @@ def open_feed(
         num_workers=num_workers,
         cache_slots=range(plan.num_slots, plan.num_slots + plan.num_cache_slots),
         store_plan=store_plan,
-        open_source=lambda: _open_source(job, catalog, split, plan, store_plan, num_workers),
+        open_source=lambda: _open_source(job, catalog, order, plan, store_plan, num_workers),
     )
     feed.start()
     return feed
@@ -114,19 +114,20 @@ def arena_plan(job: Job, order: Order, division: Division, num_workers: int) -> 
 def _open_source(
     job: Job,
     catalog: Catalog,
-    split: Split,
+    order: Order,
     plan: ArenaPlan,
     store_plan: StorePlan | None,
     num_workers: int,
 ) -> ClipSource:
+    split, digest = order.facts.split, order.digest
     deadline_seconds = job.limits.clip_deadline_seconds
     store = create_store(store_plan, plan.cache_folder, is_shared=num_workers > 0)
     if num_workers == 0:
-        maker = make_clip_maker(job, catalog, split, store)
+        maker = make_clip_maker(job, catalog, split, store, order_digest=digest)
         return LocalSource(maker, private_arena(plan), store, deadline_seconds)
     arena = create_arena(plan)
     crew = Crew(
-        lambda: start_process(arena, store, job, catalog, split),
+        lambda: start_process(arena, store, job, catalog, split, digest),
         size=num_workers,
         clip_deadline_seconds=deadline_seconds,
     )

@@ -45,6 +45,8 @@ class Setup:
     job: Job
     catalog: Catalog
     split: Split
+    order_digest: str
+    """Of the feed's order, which the worker's own has to be."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,7 +76,12 @@ class WorkerProcess:
 
 
 def start_process(
-    arena: Arena, store: FrameStore | None, job: Job, catalog: Catalog, split: Split
+    arena: Arena,
+    store: FrameStore | None,
+    job: Job,
+    catalog: Catalog,
+    split: Split,
+    order_digest: str,
 ) -> WorkerProcess:
     """Start a worker; its first message says that it is ready."""
     ours, theirs = multiprocessing.Pipe()
@@ -95,6 +102,7 @@ def start_process(
         job=job,
         catalog=catalog,
         split=split,
+        order_digest=order_digest,
     )
     with contextlib.suppress(BrokenPipeError):  # it is dead already, as its closed pipe will say
         ours.send(setup)

@@ -9,6 +9,7 @@ import msgspec
 from filmgate.catalog.order import Order
 from filmgate.catalog.order_facts import OrderFacts
 from filmgate.errors import UserError
+from filmgate.records import Record
 
 
 def pack_state(
@@ -49,7 +50,20 @@ def _differences(state: Mapping[str, int | str], facts: OrderFacts) -> str:
         there = msgspec.json.decode(str(state.get("order", "")), type=OrderFacts)
     except msgspec.DecodeError:
         return "it does not say which"
-    names = [field.name for field in msgspec.structs.fields(OrderFacts)]
-    pairs = [(name, getattr(there, name), getattr(facts, name)) for name in names]
-    different = [f"{name} was {old}, is {new}" for name, old, new in pairs if old != new]
+    old, new = _flat(there), _flat(facts)
+    different = [
+        f"{name} was {old[name]}, is {new[name]}" for name in new if old[name] != new[name]
+    ]
     return "; ".join(different) or "it does not say which"
+
+
+def _flat(record: Record) -> dict[str, object]:
+    """Field -> value; those of a record inside under its name, as ``augment.hue``."""
+    flat: dict[str, object] = {}
+    for field in msgspec.structs.fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, Record):
+            flat |= {f"{field.name}.{name}": inner for name, inner in _flat(value).items()}
+        else:
+            flat[field.name] = value
+    return flat

@@ -51,6 +51,8 @@ class FeedStats(Record, frozen=True):
     num_padded: int
     """Clips longer than their video or its side of the border, padded by the ``short`` rule, among
     the batches delivered."""
+    num_never_shown: int
+    """Videos of weight 0, which no training clip shows."""
     num_skipped: int
     """Attempts at a clip that failed, among the batches delivered."""
     skipped: list[Skipped]
@@ -97,6 +99,7 @@ class Tally:
         *,
         idle_seconds: float,
         num_padded: int,
+        num_never_shown: int,
         num_skipped: int,
         skipped: list[Skipped],
         quarantined: list[str],
@@ -114,6 +117,7 @@ class Tally:
                 worker_cpu_seconds=self._seconds["cpu"],
                 stage_seconds=dict(self._stage_seconds),
                 num_padded=num_padded,
+                num_never_shown=num_never_shown,
                 num_skipped=num_skipped,
                 skipped=list(skipped),
                 quarantined=list(quarantined),

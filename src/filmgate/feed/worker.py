@@ -25,7 +25,9 @@ def main(connection_descriptor: int, lifeline: int) -> None:
         setup: Setup = connection.recv()
         arena = open_arena(setup.arena)
         store = open_store(setup.store)
-        maker = make_clip_maker(setup.job, setup.catalog, setup.split, store)
+        maker = make_clip_maker(
+            setup.job, setup.catalog, setup.split, store, order_digest=setup.order_digest
+        )
         connection.send(Ready())
         _serve(connection, arena, maker)
     except (BrokenPipeError, ConnectionResetError):

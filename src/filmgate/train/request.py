@@ -8,10 +8,10 @@ from pathlib import Path
 import msgspec
 
 from filmgate.errors import UserError
-from filmgate.records import Record, digest_bytes
+from filmgate.records import Record, digest_bytes, digest_file
 from filmgate.spec import Job
 
-Value = str | int | float | bool | None
+Value = str | int | float | bool | list[float] | None
 
 _FREE_KEYS = frozenset(
     {
@@ -26,8 +26,12 @@ _FREE_KEYS = frozenset(
 
 
 def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
-    """``table.key`` of the job -> value, and ``catalog`` -> digest; without what may change."""
-    tables: dict[str, dict[str, Value]] = msgspec.to_builtins(job)
+    """``table.key`` of the job -> value, and ``catalog`` -> digest; without what may change.
+
+    Weights in a CSV file count by its content. Raises UserError when it cannot be read.
+    """
+    tables: dict[str, dict[str, Value]] = msgspec.json.decode(msgspec.json.encode(job))
+    tables["data"]["weights"] = _weights_value(job.data.weights)
     flat = {
         f"{table}.{key}": value
         for table, keys in tables.items()
@@ -36,6 +40,18 @@ def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
     }
     kept = {key: value for key, value in flat.items() if key not in _FREE_KEYS}
     return kept | {"catalog": catalog_digest}
+
+
+def _weights_value(weights: str) -> str:
+    if not weights.endswith(".csv"):
+        return weights
+    try:
+        return digest_file(Path(weights))
+    except OSError as error:
+        raise UserError(
+            f"{weights} cannot be read: {error.strerror}",
+            hint="weights in [data] names a CSV file; a path is taken from the job file's folder",
+        ) from None
 
 
 def keys_digest(keys: Mapping[str, Value]) -> str:
