@@ -113,9 +113,12 @@ def test_a_cache_of_decoded_frames_is_refused(catalog):
 def test_a_state_of_other_settings_is_refused_and_the_setting_named(catalog):
     with open_feed(job_of(0, **CROP), catalog) as feed:
         state = feed.state_dict()
-    with open_feed(job_of(0, crop_scale=(0.5, 1.0), **CROP), catalog) as feed:
-        with pytest.raises(UserError, match=r"augment\.crop_scale was \(0\.08, 1\.0\), is \(0\.5"):
-            feed.load_state_dict(state)
+    difference = r"augment\.crop_scale was \(0\.08, 1\.0\), is \(0\.5"
+    with (
+        open_feed(job_of(0, crop_scale=(0.5, 1.0), **CROP), catalog) as feed,
+        pytest.raises(UserError, match=difference),
+    ):
+        feed.load_state_dict(state)
 
 
 def test_weights_in_a_file_that_changes_under_a_feed_are_noticed(catalog, tmp_path):
