@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
 from filmgate.catalog.catalog import Catalog, open_catalog
-from filmgate.catalog.find import Findings, Found, find_videos
+from filmgate.catalog.find import Found, find_videos
 from filmgate.catalog.journal import hold_journal
 from filmgate.catalog.known import KnownFiles, known_files
 from filmgate.catalog.labels import Labels, labels_of
 from filmgate.catalog.read_file import FileRead, row_of
 from filmgate.catalog.read_new import OnProgress, read_new
-from filmgate.catalog.rows import SCHEMA, SCHEMA_VERSION, CatalogHeader, LeftOut, VideoRow
-from filmgate.catalog.store import (
-    LEFT_OUT_SCHEMA,
-    VIDEOS_SCHEMA,
-    write_frame_tables,
-    write_rows,
-)
+from filmgate.catalog.rows import LeftOut, VideoRow
+from filmgate.catalog.write import write_catalog
 from filmgate.errors import UserError
-from filmgate.records import Header, digest_bytes, digest_file, write_record
 from filmgate.video import FrameTable
 
 
@@ -66,7 +60,14 @@ def index_videos(
         if not rows:
             raise _nothing_usable(left_out)
         tables = ((row.video_id, _table(row, fresh, known)) for row in rows)
-        _write(out, rows, left_out, tables, findings, roots)
+        write_catalog(
+            out,
+            rows,
+            left_out,
+            tables,
+            roots=[str(root.absolute()) for root in roots],
+            num_ignored=findings.num_ignored,
+        )
     return open_catalog(out)
 
 
@@ -113,35 +114,3 @@ def _nothing_usable(left_out: list[LeftOut]) -> UserError:
         f"none of {len(left_out)} files can be used ({reasons})",
         hint="play one of them in a video player; it may be cut off, or no video at all",
     )
-
-
-def _write(
-    out: Path,
-    rows: list[VideoRow],
-    left_out: list[LeftOut],
-    tables: Iterable[tuple[str, FrameTable]],
-    findings: Findings,
-    roots: list[Path],
-) -> None:
-    """Write the tables, and last the header that makes them valid."""
-    digest = _digest(rows)
-    files = [out / f"{name}.parquet" for name in ("frames", "videos", "left_out")]
-    write_frame_tables(files[0], tables, digest)
-    write_rows(files[1], rows, VIDEOS_SCHEMA, digest)
-    write_rows(files[2], left_out, LEFT_OUT_SCHEMA, digest)
-    header = CatalogHeader(
-        header=Header(schema=SCHEMA, schema_version=SCHEMA_VERSION),
-        digest=digest,
-        file_digests={file.name: digest_file(file) for file in files},
-        roots=[str(root.absolute()) for root in roots],
-        num_videos=len(rows),
-        num_frames=sum(row.num_frames for row in rows),
-        num_left_out=len(left_out),
-        num_ignored=findings.num_ignored,
-    )
-    write_record(out / "catalog.json", header)
-
-
-def _digest(rows: list[VideoRow]) -> str:
-    lines = [f"{row.content_digest}\0{row.label or ''}\0{row.num_frames}\n" for row in rows]
-    return digest_bytes(*(line.encode() for line in lines))

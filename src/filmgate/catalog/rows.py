@@ -6,7 +6,7 @@ from filmgate.records import Header, Record
 from filmgate.video import VideoFacts
 
 SCHEMA = "filmgate.catalog"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised whenever the meaning of a row or of a frame table changes; older rows are read anew."""
 
 
@@ -38,6 +38,24 @@ class VideoRow(VideoFacts, frozen=True, kw_only=True):
     """From the start of the first frame to the end of the last."""
     stamp: FileStamp
     """The file when it was read."""
+    source_digest: str | None = None
+    """Content digest of the video that it is a copy of; None for one that is no training copy."""
+
+
+class CopyFacts(Record, frozen=True):
+    """What the videos of a catalog were made from, when they are training copies."""
+
+    catalog_digest: str
+    """Of the catalog of their sources."""
+    recipe_digest: str
+    """Of the recipe that made them."""
+    layout: str
+    """Its layout, in short."""
+    encoder: str
+    """What encoded them, in FFmpeg's names."""
+    reference_every: int
+    """Frames from one reference to the next: clips that begin on a multiple, with a stride of a
+    multiple, need none of the frames between. 1: every frame can be a reference."""
 
 
 class LeftOut(Record, frozen=True):
@@ -71,3 +89,5 @@ class CatalogHeader(Record, frozen=True):
     """Files in the folders that are no videos by their names."""
     file_digests: dict[str, str] = {}
     """Name of each Parquet file -> digest of its bytes, by which indexing again knows damage."""
+    copy: CopyFacts | None = None
+    """How the videos were made from others; None for videos as they came."""

@@ -38,7 +38,7 @@ VIDEOS_SCHEMA = pa.schema(
         ("average_fps", _RATIO), ("is_variable_rate", pa.bool_()),
         ("max_frames_between_entry_points", _INT), ("access", _TEXT), ("access_reason", _TEXT),
         ("index_from", _TEXT), ("index_reason", _TEXT), ("times_from", _TEXT),
-        ("mixed_sizes", pa.bool_()), ("damage", pa.list_(_TEXT)),
+        ("mixed_sizes", pa.bool_()), ("damage", pa.list_(_TEXT)), ("source_digest", _TEXT),
     ]
 )  # fmt: skip
 LEFT_OUT_SCHEMA = pa.schema(
