@@ -14,6 +14,8 @@ from pathlib import Path
 
 import av
 
+from tests.video.formats import format_recipes
+
 FFMPEG = shutil.which("ffmpeg")
 SOURCE = "testsrc2=size=96x64:rate=25:duration=2"
 GAPS = "select='if(lt(n,25),not(mod(n,2)),not(mod(n,5)))'"
@@ -286,7 +288,7 @@ def joined(folder: Path) -> Path:
     """Fifty clips joined by stream copy; their edges are key frames with B-frames around."""
     clip = pattern(folder / "clip.mp4", *X264, "-frames:v", "17", "-r", "30000/1001")
     listing = folder / "list.txt"
-    listing.write_text(f"file '{clip}'\n" * 10)
+    listing.write_text(f"file '{clip}'\n" * 50)
     return copied(folder / "joined.mp4", listing, before=("-f", "concat", "-safe", "0"))
 
 
@@ -350,7 +352,7 @@ RECIPES: dict[str, Callable[[Path], Path]] = {
     "vp9_ivf": lambda folder: vp9_hidden(folder, "ivf"),
     "av1_mkv": lambda folder: av1(folder, "mkv"),
     "av1_ivf": lambda folder: av1(folder, "ivf"),
-}  # fmt: skip
+} | format_recipes(pattern)  # fmt: skip
 
 
 def r09(folder: Path) -> Path:
