@@ -80,9 +80,7 @@ def root(tmp_path: Path) -> Path:
     """Two good videos of the size of clips, so that the index in their pictures can be read."""
     (tmp_path / "videos").mkdir()
     for number in range(2):
-        write_video(
-            tmp_path / "videos" / f"good{number}.mp4", width=64, height=48, hue=90 * number
-        )
+        write_video(tmp_path / "videos" / f"good{number}.mp4", width=64, height=48, hue=90 * number)
     return tmp_path / "videos"
 
 

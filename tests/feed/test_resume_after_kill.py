@@ -1,4 +1,4 @@
-"""kill -9 at any step, again and again; the rest, for any workers and ranks, is as if it never was."""
+"""kill -9 at any step, again and again: the rest, for any workers and ranks, is as without it."""
 
 from __future__ import annotations
 
@@ -104,9 +104,7 @@ def joined(pieces: tuple[Batch, ...]) -> Batch:
         if isinstance(getattr(first, name), torch.Tensor)
     }
     ids = [video_id for piece in pieces for video_id in piece.video_ids]
-    return Batch(
-        **tensors, video_ids=ids, sample_start=first.sample_start, samples_digest=""
-    )
+    return Batch(**tensors, video_ids=ids, sample_start=first.sample_start, samples_digest="")
 
 
 def test_a_feed_resumed_twice_in_an_epoch_and_left_early_goes_on_exactly(catalog: Catalog) -> None:

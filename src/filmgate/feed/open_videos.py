@@ -13,6 +13,7 @@ from filmgate.errors import UnreadableVideo
 from filmgate.feed.geometry import Orientation, orientation_of
 from filmgate.records import digest_file
 from filmgate.video import VideoReader
+from filmgate.video.spare import may_leave_out
 
 MAX_OPEN_VIDEOS = 32
 """Decoders kept open by one process; each costs a file descriptor and the frames it holds."""
@@ -84,7 +85,8 @@ class OpenVideos:
 
     def _look_up(self, row: int) -> OpenVideo:
         facts = self._catalog.video(row)
-        reader = VideoReader(Path(facts.path), self._catalog.frame_table(row))
+        table = self._catalog.frame_table(row)
+        reader = VideoReader(Path(facts.path), table, may_leave_out(facts))
         return OpenVideo(facts=facts, reader=reader, orientation=orientation_of(facts))
 
 

@@ -16,6 +16,9 @@ from filmgate.errors import UnreadableVideo
 
 _NOT_VIDEO = {"tty": "text, not a video", "image2": "a still image, not a video"}
 
+_TELLS_DAMAGE_ONLY_IF_ASKED = {"mjpeg"}
+"""Decoders that otherwise leave what they cannot decode as the memory was: an older frame."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class OpenVideo(Closing):
@@ -56,6 +59,8 @@ def open_video(path: Path) -> OpenVideo:
             other.discard = Discard.all
     stream.codec_context.thread_type = ThreadType.NONE
     stream.codec_context.thread_count = 1
+    if stream.codec_context.name in _TELLS_DAMAGE_ONLY_IF_ASKED:
+        stream.codec_context.options = {"err_detect": "explode"}
     return OpenVideo(container=container, stream=stream)
 
 

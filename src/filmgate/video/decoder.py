@@ -22,6 +22,9 @@ from filmgate.video.source import PacketSource
 from filmgate.video.spare import Look, spare_look
 from filmgate.video.table import FIRST_PACKET, FrameTable
 
+JPEG_SCAN = b"\xff\xda"
+"""Without this marker there is no picture, and FFmpeg gives what was in memory: an older one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Decoded:
@@ -99,12 +102,19 @@ class Decoder:
         return self._decode(None, self.source.place)
 
     def _decode(self, packet: Packet[VideoStream] | None, place: int) -> list[Decoded]:
+        if packet is not None and self._is_jpeg and JPEG_SCAN not in bytes(packet):
+            self._note_damage(place)
+            return []
         try:
             frames = self.source.video.stream.codec_context.decode(packet)
         except av.FFmpegError:
             self._note_damage(place)
             return []
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
+
+    @cached_property
+    def _is_jpeg(self) -> bool:
+        return self.source.video.stream.codec_context.name == "mjpeg"
 
     @cached_property
     def _look(self) -> Look | None:

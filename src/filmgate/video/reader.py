@@ -28,12 +28,14 @@ WORTH_A_DRAIN_PACKETS = 16
 class VideoReader(Closing):
     """Opens at the first read and keeps its decoder open; one thread, not to be shared by two.
 
-    Pickled, or used in a forked child, it opens the file anew there.
+    Pickled, or used in a forked child, it opens the file anew there. Without ``leaves_out`` it
+    decodes pictures that nobody needs as well (``spare.may_leave_out``).
     """
 
-    def __init__(self, path: Path | str, table: FrameTable) -> None:
+    def __init__(self, path: Path | str, table: FrameTable, leaves_out: bool = True) -> None:
         self.path = Path(path)
         self.table = table
+        self._may_leave_out = leaves_out
         self.num_decoded = 0
         self._decoder: Decoder | None = None
         self._owner = os.getpid()
@@ -42,11 +44,11 @@ class VideoReader(Closing):
         self._wanted = 0
         self._num_in_run = 0
         self._first_right = 0
-        self._leaves_out = table.access == "seek"
+        self._leaves_out = leaves_out and table.access == "seek"
         self._goes_on = False
 
-    def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable]]:
-        return VideoReader, (self.path, self.table)
+    def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable, bool]]:
+        return VideoReader, (self.path, self.table, self._may_leave_out)
 
     def close(self) -> None:
         """Close the file; the next read opens it again."""

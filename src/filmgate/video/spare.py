@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from filmgate.video.bitstream import MPEG4_VOP, TINY_MPEG4_BYTES, Buffer, hvcc_units
+from filmgate.video.facts import VideoFacts
 
 Look = Callable[[Buffer], bool]
 """Whether the packet with these bytes holds nothing but a picture that no other refers to."""
@@ -25,6 +26,14 @@ LAST_SUB_LAYER_KIND_HEVC = 14
 """Up to here even numbers are pictures that no other of their sub-layer refers to."""
 HARMLESS_KINDS_HEVC = (35, 38, 39, 40)
 """Delimiter, filler, enhancement information."""
+
+LEAVE_MEMORY_IN_PICTURES = ("mpeg1video", "mpeg2video", "mpeg4")
+"""Decoders that may show what was in memory where a damaged picture says nothing."""
+
+
+def may_leave_out(facts: VideoFacts) -> bool:
+    """Whether pictures may be left out of a video: where damage is known, they may show through."""
+    return not (facts.damage and facts.codec in LEAVE_MEMORY_IN_PICTURES)
 
 
 def spare_look(codec: str, extradata: bytes) -> Look | None:
