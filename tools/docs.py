@@ -15,6 +15,7 @@ from filmgate.app.cli import app
 from tools.command_page import command_page
 from tools.environment import ROOT
 from tools.job_page import job_page
+from tools.proof_page import proof_page
 from tools.records_page import records_page
 
 PACKAGE = ROOT / "src" / "filmgate"
@@ -26,6 +27,7 @@ def generated_pages() -> dict[Path, str]:
     return {
         DOCS / "cli.md": command_page(app, "filmgate"),
         DOCS / "job.md": job_page(PACKAGE),
+        DOCS / "proof.md": proof_page(),
         DOCS / "records.md": records_page(PACKAGE),
     }
 

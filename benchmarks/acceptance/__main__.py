@@ -16,12 +16,27 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.acceptance import bad_input, command_line, frames, road
+from benchmarks.acceptance import (
+    bad_input,
+    bug_reports,
+    command_line,
+    feed_frames,
+    feed_scale,
+    feed_speed,
+    frames,
+    road,
+)
 from benchmarks.acceptance.check import Check, Outcome, checks_of
+from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
 from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.report import Result, result_of, write_report
 
-CHECKS = checks_of([command_line, bad_input, frames, road])
+CHECKS = [
+    *checks_of([command_line, bad_input, frames, road]),
+    *checks_of([feed_speed, feed_scale, feed_frames]),
+    *REQUIREMENT_CHECKS,
+    *checks_of([bug_reports]),
+]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}
 
 

@@ -2,84 +2,50 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
-import msgspec
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from filmgate.catalog import Catalog, index_videos
-from filmgate.feed import open_feed
-from filmgate.records import write_record
-from tests.feed.conftest import job_of
-
-NUM_VIDEOS = 1_000_000
-GROUP = 2000
-"""Videos of one row group: the same few, again and again."""
-
-PROGRAM = """
-import json, resource, sys, time
-sys.path.insert(0, {root!r})
-import numpy, torch, filmgate.feed.open, filmgate.feed.batch, tests.feed.conftest
-import psutil
-before = psutil.Process().memory_info().rss
-began = time.monotonic()
-from filmgate.catalog import open_catalog
+from benchmarks.huge_catalog import opening_cost, write_huge_catalog
+from filmgate.catalog import Catalog, index_videos, open_catalog
 from filmgate.feed import open_feed
 from tests.feed.conftest import job_of
-catalog = open_catalog({catalog!r})
-opened = time.monotonic() - began
-with open_feed(job_of({workers}, target="label"), catalog, start_sample={start}) as feed:
-    next(feed)
-    first = time.monotonic() - began
-    next(feed)
-    own = psutil.Process().memory_info().rss - before
-    workers = [psutil.Process(p).memory_info().rss for p in feed.worker_process_ids]
-print(json.dumps([opened, first, own, workers]))
-"""
+from tests.feed.test_feed import same
 
 
 @pytest.fixture(scope="module")
 def huge(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A catalog of a million rows that all point at the four videos of the footage."""
-    folder = tmp_path_factory.mktemp("huge")
-    for name in ("videos", "frames"):
-        table = pq.read_table(catalog.path / f"{name}.parquet")
-        group = pa.concat_tables([table] * (GROUP // 4)).combine_chunks()
-        with pq.ParquetWriter(
-            folder / f"{name}.parquet", table.schema, compression="zstd"
-        ) as writer:
-            for _ in range(NUM_VIDEOS // GROUP):
-                writer.write_table(group)
-    shutil.copy(catalog.path / "left_out.parquet", folder)
-    header = msgspec.structs.replace(catalog.header, num_videos=NUM_VIDEOS)
-    write_record(folder / "catalog.json", header)
-    return folder
+    return write_huge_catalog(catalog, tmp_path_factory.mktemp("huge"))
 
 
-@pytest.mark.parametrize("start", [0, 4 * 10**9])
-def test_a_million_videos_open_at_once_and_resume_anywhere(huge, start):
-    root = str(Path(__file__).resolve().parents[2])
-    text = PROGRAM.format(root=root, catalog=str(huge), start=start, workers=1)
-    done = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=100, check=True
-    )
-    opened, first, own_bytes, worker_bytes = json.loads(done.stdout)
-    assert opened < 1.0
-    assert first < 3.0 * slowness()
-    assert own_bytes < 300_000_000
-    assert all(num_bytes < 300_000_000 for num_bytes in worker_bytes)
+@pytest.mark.parametrize("start", [0, 2_000_002, 10**12])
+def test_a_million_videos_open_at_once_and_resume_anywhere(
+    huge: Path, catalog: Catalog, start: int
+) -> None:
+    cost = opening_cost(huge, start_sample=start)
+    plain = opening_cost(catalog.path, start_sample=0)
+    assert cost.own_bytes < plain.own_bytes + 100_000_000
+    assert cost.worker_bytes < 300_000_000
+    assert cost.own_cpu_seconds < plain.own_cpu_seconds + 1.0
 
 
-def slowness() -> float:
-    """How much longer things take because others use the cores as well; at least 1."""
-    return max(1.0, psutil.getloadavg()[0] / psutil.cpu_count())
+def test_the_samples_of_a_million_videos_are_the_same_wherever_one_starts(huge: Path) -> None:
+    starts = (0, 4, 10**12, 10**12 + 4)
+    with open_feed(job_of(0, target="label"), open_catalog(huge), start_sample=starts[0]) as feed:
+        whole = [next(feed), next(feed)]
+    with open_feed(job_of(0, target="label"), open_catalog(huge), start_sample=starts[1]) as feed:
+        assert same(next(feed), whole[1])
+    far = [
+        open_feed(job_of(0, target="label"), open_catalog(huge), start_sample=start)
+        for start in starts[2:]
+    ]
+    next(far[0])
+    assert same(next(far[0]), next(far[1]))
+    for feed in far:
+        feed.close()
 
 
 @pytest.mark.slow

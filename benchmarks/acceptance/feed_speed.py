@@ -1,0 +1,99 @@
+"""The feed beside other readers, and how much of the time it lets a trainer compute."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.acceptance.check import Outcome, check, not_measured
+from benchmarks.acceptance.place import ROOT, Place
+from filmgate.work.cores import num_usable_cores
+
+TOPIC = "Speed of the feed"
+PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+PEERS_VARIABLE = "FILMGATE_PEERS_PYTHON"
+"""Names another Python that has the other readers."""
+PEERS_DEADLINE_SECONDS = 3 * 3600
+WORDS = ("holds", "MISSES", "not measured")
+AU_SECONDS = 60
+AU_LOAD = 0.85
+AU_BAR = 0.97
+BATCH = 4
+
+
+@check(
+    name="peers",
+    topic=TOPIC,
+    line="filmgate beside torchcodec, decord2, OpenCV, SPDL and PyAV on the same clips in the same "
+    "minutes: every promised ratio.",
+    bar="the bar of every row",
+)
+def peers(place: Place) -> Outcome:
+    python = Path(os.environ.get(PEERS_VARIABLE, PEERS_PYTHON))
+    if not python.exists():
+        return Outcome(
+            figure="not measured: make peers first",
+            holds=False,
+            details=(f"or name a Python that has the other readers in {PEERS_VARIABLE}",),
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.peers", "--quick", "--python", str(python)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=PEERS_DEADLINE_SECONDS,
+        check=False,
+    )
+    if done.returncode not in (0, 1) or not done.stdout.strip():
+        return Outcome(
+            figure=f"exit code {done.returncode}", holds=False, details=(done.stderr[-2000:],)
+        )
+    holds = json.loads(done.stdout.strip().splitlines()[-1])["holds"]
+    rows = [line for line in done.stderr.splitlines() if line.startswith(WORDS)]
+    num_held = sum(value is True for value in holds.values())
+    return Outcome(
+        figure=f"{num_held} of {len(holds)} rows hold",
+        holds=num_held == len(holds) > 0,
+        details=tuple(rows),
+    )
+
+
+@check(
+    name="au",
+    topic=TOPIC,
+    line=f"A trainer that takes {AU_LOAD:.0%} of the measured supply computes nearly all of the "
+    f"time, over {AU_SECONDS} s.",
+    bar=f"AU >= {AU_BAR}",
+)
+def au_at_a_share_of_the_supply(place: Place) -> Outcome:
+    if num_usable_cores() < 2:
+        return not_measured("needs two cores")
+    job = place.write_job(
+        "job.toml",
+        "[clip]\nframes = 16\nstride = 4\nheight = 128\nwidth = 128\n"
+        f"[train]\nbatch_size = {BATCH}\n[limits]\nworkers = {num_usable_cores()}\n",
+    )
+    supply = _bench(place, job, seconds=20, step_seconds=0.01)["supply_clips_per_second"]
+    step_seconds = BATCH / (AU_LOAD * supply)
+    found = _bench(place, job, seconds=AU_SECONDS, step_seconds=step_seconds)
+    return Outcome(
+        figure=f"AU {found['au']:.3f} at {found['demand_clips_per_second']:.1f} clips/s",
+        holds=found["au"] >= AU_BAR,
+        details=(
+            f"supply {supply:.1f} clips/s before, "
+            f"{found['supply_clips_per_second']:.1f} in the window of {AU_SECONDS} s beside it; "
+            f"steps of {step_seconds:.3f} s that sleep, demo clips, {num_usable_cores()} workers",
+        ),
+    )
+
+
+def _bench(place: Place, job: Path, *, seconds: float, step_seconds: float) -> dict[str, float]:
+    return place.record(
+        "feed", "bench", "--job", job, "--seconds", str(seconds),
+        "--step-ms", f"{1000 * step_seconds:.3f}",
+        deadline_seconds=10 * seconds + 300,
+    )  # fmt: skip
