@@ -1,4 +1,4 @@
-"""The table of proofs names tests and files that exist, and its reading of test reports is right."""
+"""The table of proofs names tests and files that exist; test reports are read rightly."""
 
 from __future__ import annotations
 
@@ -63,5 +63,5 @@ def test_tests_run_in_a_process_of_their_own_and_are_counted(tmp_path: Path) -> 
     run = run_tests(place, ["tests/test_errors.py"])
     assert run.num_passed > 0
     assert run.outcome.holds
-    with pytest.raises(AssertionError, match="no tests ran|not found"):
+    with pytest.raises(AssertionError, match="not found"):
         run_tests(place, ["tests/test_errors.py::test_that_is_not_there"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchmarks.huge_catalog import opening_cost, write_huge_catalog
+from benchmarks.huge_catalog import OpeningCost, opening_cost, write_huge_catalog
 from filmgate.catalog import Catalog, index_videos, open_catalog
 from filmgate.feed import open_feed
 from tests.feed.conftest import job_of
@@ -21,12 +21,17 @@ def huge(catalog: Catalog, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_huge_catalog(catalog, tmp_path_factory.mktemp("huge"))
 
 
-@pytest.mark.parametrize("start", [0, 2_000_002, 10**12])
+@pytest.fixture(scope="module")
+def plain(catalog: Catalog) -> OpeningCost:
+    """What the four videos alone cost."""
+    return opening_cost(catalog.path, start_sample=0)
+
+
+@pytest.mark.parametrize("start", [0, 10**12])
 def test_a_million_videos_open_at_once_and_resume_anywhere(
-    huge: Path, catalog: Catalog, start: int
+    huge: Path, plain: OpeningCost, start: int
 ) -> None:
     cost = opening_cost(huge, start_sample=start)
-    plain = opening_cost(catalog.path, start_sample=0)
     assert cost.own_bytes < plain.own_bytes + 100_000_000
     assert cost.worker_bytes < 300_000_000
     assert cost.own_cpu_seconds < plain.own_cpu_seconds + 1.0
