@@ -15,7 +15,7 @@ from typing import cast
 import av
 import numpy as np
 
-from filmgate.prepare.encoders import Encoder
+from filmgate.prepare.encoders import Encoder, hush_encoders
 from filmgate.prepare.pictures import (
     PictureMaker,
     Tags,
@@ -134,6 +134,7 @@ class _Writer:
 
     def _open_stream(self, picture: av.VideoFrame, tags: Tags) -> av.VideoStream:
         assert self._container is not None
+        hush_encoders()
         options = self._encoder.options(self._recipe.layout)
         stream = cast(
             av.VideoStream,

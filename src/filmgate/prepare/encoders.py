@@ -5,6 +5,7 @@ Options are FFmpeg's: https://ffmpeg.org/ffmpeg-codecs.html; of x264 and x265 th
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -171,6 +172,11 @@ def encoders_of(codec: Codec) -> list[Encoder]:
     return [one for one in ENCODERS if one.codec == codec and why_unusable(one.name) is None]
 
 
+def hush_encoders() -> None:
+    """SVT-AV1 writes its settings to stderr at every start unless it is told otherwise."""
+    os.environ.setdefault("SVT_LOG", "1")
+
+
 @cache
 def why_unusable(name: str) -> str | None:
     """Why an encoder cannot be used here, found out by encoding one gray picture; None if it can.
@@ -178,6 +184,7 @@ def why_unusable(name: str) -> str | None:
     Raises KeyError for a name that is not in ``ENCODERS``.
     """
     encoder = {one.name: one for one in ENCODERS}[name]
+    hush_encoders()
     layout = Layout(name="intra", codec=encoder.codec, quality=20)
     try:
         with av.open(BytesIO(), "w", format="nut") as container:
