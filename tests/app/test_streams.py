@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -106,6 +107,54 @@ ON_A_TERMINAL = (
     "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.executable, [sys.executable, '-m', 'filmgate', *sys.argv[1:]])"
 )
+
+
+@pytest.mark.parametrize(
+    ("command", "bars"),
+    [
+        ("index videos --out c", [b"index", b"videos"]),
+        ("frames videos/v.mp4 --md5", [b"frames", b"40/40"]),
+        ("frames videos/v.mp4 --md5 --order random", [b"frames", b"40/40"]),
+        ("feed bench videos --step-ms 1 --seconds 0.2 --job job.toml", [b"feed bench", b"3/3"]),
+        ("run videos --out r --job job.toml", [b"index", b"2/2", b"score"]),
+    ],
+)
+def test_long_commands_show_a_bar_on_a_terminal_alone(
+    command: str, bars: list[bytes], videos: Path, tmp_path: Path
+) -> None:
+    next(videos.iterdir()).rename(videos / "v.mp4")
+    (tmp_path / "job.toml").write_text(
+        "[clip]\nframes = 2\nstride = 1\nheight = 16\nwidth = 16\n"
+        "[train]\nsteps = 2\nbatch_size = 2\n[limits]\nworkers = 0\n"
+    )
+    words = command.split()
+    shown = on_a_terminal(words, tmp_path)
+    assert all(bar in shown for bar in [*bars, b"left"]), shown
+    shutil.rmtree(tmp_path / "r", ignore_errors=True)
+    assert b"\x1b[" not in on_a_terminal([*words, "--json"], tmp_path)
+    shutil.rmtree(tmp_path / "r", ignore_errors=True)
+    assert b"\x1b[" not in shell(f"filmgate {command}", tmp_path).stderr
+
+
+def on_a_terminal(words: list[str], cwd: Path) -> bytes:
+    """What a command shows on the terminal that is its stderr."""
+    ours, terminal = os.openpty()
+    command = [sys.executable, "-m", "filmgate", *words]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=terminal, cwd=cwd, env=environment
+    )
+    os.close(terminal)
+    shown = b""
+    try:
+        while part := os.read(ours, 65536):
+            shown += part
+    except OSError:  # how Linux says that the other end has gone
+        pass
+    finally:
+        os.close(ours)
+    assert process.wait(60) == 0, shown
+    return shown
 
 
 def test_a_terminal_that_closes_stops_a_run_with_a_commit(videos: Path, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def run(
     from filmgate.app.run import walk
     from filmgate.app.terminal import Talk
 
-    record = walk(videos or [], job, out, _labels(labels), Talk(quiet=quiet))
+    record = walk(videos or [], job, out, _labels(labels), Talk(quiet=quiet, progress=not json))
     if json:
         print_record(record)
     else:
@@ -148,7 +148,8 @@ def index(
     from filmgate.app.terminal import Talk
     from filmgate.catalog import summarise
 
-    catalog = index_with_progress(paths, out, _labels(labels), Talk(quiet=quiet), workers)
+    talk = Talk(quiet=quiet, progress=not json)
+    catalog = index_with_progress(paths, out, _labels(labels), talk, workers)
     _show_catalog(summarise(catalog), json=json)
 
 
@@ -212,7 +213,7 @@ def bench(
             step=step,
         ),
         workers=workers,
-        talk=Talk(quiet=quiet),
+        talk=Talk(quiet=quiet, progress=not json),
     )
     if json:
         print_record(record)
@@ -239,10 +240,11 @@ def frames(
     from filmgate.app.frames import list_frames
     from filmgate.app.terminal import Talk
 
-    record = list_frames(file, md5=md5, order=order, seed=seed)
+    talk = Talk(progress=not json)
+    record = list_frames(file, md5=md5, order=order, seed=seed, talk=talk)
     lost = [frame for frame in record.frames if frame.fault is not None]
     if lost:
-        Talk().note(
+        talk.note(
             f"{len(lost)} of {len(record.frames)} frames do not come out and have no md5; "
             f"frame {lost[0].index}: {lost[0].fault}"
         )

@@ -71,7 +71,8 @@ def measure_feed(
     with _catalog_of(paths, talk) as catalog:
         consumer = _consumer(demand, job, catalog)
         talk.note(f"feed bench: two to three windows of {seconds:g} s; demand: {consumer.says}")
-        return bench_feed(job, catalog, seconds=seconds, consumer=consumer)
+        with talk.job("feed bench", "windows") as progress:
+            return bench_feed(job, catalog, seconds=seconds, consumer=consumer, on_window=progress)
 
 
 @contextmanager

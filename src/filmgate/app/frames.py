@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from filmgate.app.terminal import Talk
 from filmgate.errors import UndecodableFrame
 from filmgate.records import Header, Record, digest_file
 from filmgate.video import frame_digests, probe
@@ -42,7 +43,7 @@ class FrameList(Record, frozen=True):
 
 
 def list_frames(
-    file: Path, *, md5: bool, order: Literal["sequential", "random"], seed: int
+    file: Path, *, md5: bool, order: Literal["sequential", "random"], seed: int, talk: Talk
 ) -> FrameList:
     """Trace every displayed frame of ``file``; without ``md5`` no pixel is decoded.
 
@@ -51,12 +52,18 @@ def list_frames(
     """
     _, table = probe(file)
     if md5:
-        frames = [
-            TracedFrame(
-                index=row.index, ticks=row.pts, seconds=row.seconds, md5=row.md5, fault=row.fault
-            )
-            for row in frame_digests(file, table, order=order, seed=seed)
-        ]
+        with talk.job("frames", "frames") as progress:
+            rows = frame_digests(file, table, order=order, seed=seed, on_progress=progress)
+            frames = [
+                TracedFrame(
+                    index=row.index,
+                    ticks=row.pts,
+                    seconds=row.seconds,
+                    md5=row.md5,
+                    fault=row.fault,
+                )
+                for row in rows
+            ]
     else:
         frames = [
             TracedFrame(

@@ -95,7 +95,14 @@ def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
 
     # The user's model may print; stdout is the record's alone.
     with talk.job("train", "steps") as progress, redirect_stdout(sys.stderr):
-        return train_run(job, catalog, folder, on_progress=progress, on_event=talk.note)
+        return train_run(
+            job,
+            catalog,
+            folder,
+            on_progress=progress,
+            on_scoring=lambda: progress.next_part("score", "held-out clips"),
+            on_event=talk.note,
+        )
 
 
 def _conclude(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from contextlib import suppress
 from typing import IO, Self, TextIO, cast
 
@@ -19,19 +18,17 @@ from rich.progress import (
 
 from filmgate.closing import Closing
 from filmgate.errors import FilmgateError
-from filmgate.units import format_seconds
-
-PLAIN_SECONDS_BETWEEN_LINES = 10.0
 
 
 class Talk:
     """What the user is told while work goes on; all of it on stderr.
 
-    On a terminal a live bar per job; elsewhere a plain line now and then.
+    On a terminal, and where ``progress`` is not False, a live bar per job.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, progress: bool = True) -> None:
         self._quiet = quiet
+        self._progress = progress and not quiet
         listener = cast(IO[str], _Listener(sys.stderr)) if sys.stderr else None
         self._console = Console(
             file=listener, stderr=True, highlight=False, emoji=False, soft_wrap=True
@@ -50,7 +47,7 @@ class Talk:
 
     def job(self, title: str, unit: str) -> JobProgress:
         """A context in which one long job reports how far it is."""
-        return JobProgress(title, unit, self._console, quiet=self._quiet)
+        return JobProgress(title, unit, self._console if self._progress else None)
 
 
 class _Listener:
@@ -81,26 +78,21 @@ class _Listener:
 
 
 class JobProgress(Closing):
-    """Progress of one job: call it with (done, total, note)."""
+    """Progress of one job: call it with (done, total, note). Without a terminal it is silent."""
 
-    def __init__(self, title: str, unit: str, console: Console, *, quiet: bool) -> None:
+    def __init__(self, title: str, unit: str, console: Console | None) -> None:
         self._title = title
         self._unit = unit
         self._console = console
-        self._quiet = quiet
-        self._started = time.monotonic()
-        self._last_line = self._started
-        self._first_done = 0
         self._bar: Progress | None = None
 
     def __enter__(self) -> Self:
-        self._started = self._last_line = time.monotonic()
-        if self._console.is_terminal and not self._quiet:
+        if self._console is not None and self._console.is_terminal:
             self._bar = Progress(
                 TextColumn("{task.description:<12}"),
                 BarColumn(bar_width=28),
                 MofNCompleteColumn(),
-                TextColumn(self._unit),
+                TextColumn("{task.fields[unit]}"),
                 TimeElapsedColumn(),
                 TextColumn("left"),
                 TimeRemainingColumn(),
@@ -108,7 +100,7 @@ class JobProgress(Closing):
                 console=self._console,
             )
             self._bar.start()
-            self._bar.add_task(self._title, total=None, note="")
+            self._bar.add_task(self._title, total=None, unit=self._unit, note="")
         return self
 
     def close(self) -> None:
@@ -120,19 +112,11 @@ class JobProgress(Closing):
         """Tell that ``done`` of ``total`` is finished."""
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, note=note)
-        elif not self._quiet:
-            self._plain_line(done, total, note)
 
-    def _plain_line(self, done: int, total: int, note: str) -> None:
-        now = time.monotonic()
-        if not self._first_done:  # what came before the first is start-up, and says nothing of pace
-            self._first_done, self._started = done, now
-        if done < total and now - self._last_line < PLAIN_SECONDS_BETWEEN_LINES:
-            return
-        self._last_line = now
-        advanced = done - self._first_done
-        left = (now - self._started) * (total - done) / advanced if advanced > 0 else None
-        estimate = f", about {format_seconds(left)} left" if left and done < total else ""
-        tail = f"  {note}" if note else ""
-        line = f"{self._title}: {done} of {total} {self._unit}{estimate}{tail}"
-        self._console.print(line, markup=False)
+    def next_part(self, title: str, unit: str) -> JobProgress:
+        """Leave the bar as it is, and begin another part of the job in the same place."""
+        if self._bar is not None:
+            self._bar.reset(
+                self._bar.task_ids[0], total=None, description=title, unit=unit, note=""
+            )
+        return self

@@ -7,6 +7,8 @@ the feed and the steps together.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed.bench_windows import (
@@ -93,24 +95,34 @@ class FeedBench(Record, frozen=True):
 
 
 def bench_feed(
-    job: Job, catalog: Catalog, *, seconds: float, consumer: Consumer | SupplyShare | None
+    job: Job,
+    catalog: Catalog,
+    *,
+    seconds: float,
+    consumer: Consumer | SupplyShare | None,
+    on_window: Callable[[int, int], None] | None = None,
 ) -> FeedBench:
     """Measure the training split of a job for about ``seconds`` a window.
 
-    Raises what opening and iterating the feed raise, UserError for a length that is not above 0.
+    ``on_window`` hears (windows done, windows in all). Raises what opening and iterating the feed
+    raise, UserError for a length that is not above 0.
     """
     if not seconds > 0:
         raise UserError(f"a window of {seconds:g} s", hint="give --seconds a number above 0")
     step_seconds = used = None
+    tell, num_windows = on_window or (lambda done, total: None), 1 if consumer is None else 3
     with open_feed(job, catalog) as feed, PeakMemory(lambda: feed.worker_process_ids) as memory:
         supply = measure_supply(feed, seconds)
+        tell(1, num_windows)
         if isinstance(consumer, SupplyShare):
             consumer = consumer.consumer(supply.clips / supply.seconds, job.train.batch_size)
         if consumer is not None:
             step_seconds = consumer.step_seconds or measure_step(
                 feed, consumer, full_batches=job.limits.prefetch_batches, seconds=seconds
             )
+            tell(2, num_windows)
             used = measure_au(feed, consumer, seconds)
+            tell(3, num_windows)
         num_skipped = feed.stats().num_skipped
         order_digest = str(feed.state_dict()["order_digest"])
     known = _may_be_unknown(supply, job, step_seconds, used)

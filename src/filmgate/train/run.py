@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import torch
 
 from filmgate.catalog import Catalog
 from filmgate.errors import Interrupted
-from filmgate.feed import Feed, FeedStats, open_feed
+from filmgate.feed import Batch, Feed, FeedStats, open_feed
 from filmgate.records import Header, read_record, write_record
 from filmgate.records.telemetry import Evaluation, Finish, Save, Start, Step
 from filmgate.spec import Job
@@ -28,6 +28,7 @@ from filmgate.work.cores import num_usable_cores
 
 OnProgress = Callable[[int, int, str], None]
 OnEvent = Callable[[str], None]
+OnScoring = Callable[[], Callable[[int, int], None]]
 
 
 def train_run(
@@ -36,13 +37,15 @@ def train_run(
     run_folder: Path,
     *,
     on_progress: OnProgress | None = None,
+    on_scoring: OnScoring | None = None,
     on_event: OnEvent | None = None,
 ) -> TrainResult:
     """Train ``job`` on ``catalog`` to its end; the result is also in ``train.json``.
 
     Goes on from the newest valid commit in ``run_folder``; a finished run is not trained again.
     The caller holds the folder: one process at a time. ``on_progress`` hears (steps done, steps
-    in all, loss), ``on_event`` a sentence about everything unusual.
+    in all, loss), what ``on_scoring`` gives hears (held-out clips scored, clips in all), ``on_event`` a
+    sentence about everything unusual.
 
     Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
     after SIGTERM, SIGINT or SIGHUP: the step at hand is finished and committed first; a second
@@ -65,6 +68,7 @@ def train_run(
                 journal=journal,
                 stop=stop,
                 on_progress=on_progress,
+                on_scoring=on_scoring,
                 origin=_origin(job, keys),
             )
             return attempt.run()
@@ -108,6 +112,7 @@ class _Attempt:
     journal: Journal
     stop: StopRequest
     on_progress: OnProgress | None
+    on_scoring: OnScoring | None
     origin: Origin
 
     def run(self) -> TrainResult:
@@ -208,7 +213,9 @@ class _Attempt:
                 open_feed(self.job, self.catalog, split="holdout") as feed,
                 self.stop.breaks_wait(),
             ):
-                score = evaluate(learner, feed, windows_per_clip=self.job.data.eval_crops)
+                score = evaluate(
+                    learner, self._told(feed), windows_per_clip=self.job.data.eval_crops
+                )
                 self._tell_unscored(feed.stats())
         except StopWait:
             self._leave_if_asked(progress)
@@ -223,6 +230,16 @@ class _Attempt:
                 num_clips=score.num_clips,
             )
         return score
+
+    def _told(self, feed: Feed) -> Iterator[Batch]:
+        """The held-out batches; each is told of when it has been scored."""
+        tell = self.on_scoring() if self.on_scoring is not None else None
+        done = 0
+        for batch in feed:
+            yield batch
+            done = min(done + len(batch.valid_B), feed.epoch_size)
+            if tell is not None:
+                tell(done, feed.epoch_size)
 
     def _tell_unscored(self, stats: FeedStats) -> None:
         if stats.num_skipped:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -47,21 +47,28 @@ def frame_digests(
     *,
     order: Literal["sequential", "random"] = "sequential",
     seed: int = 0,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[FrameDigest]:
     """Every displayed frame, in display order.
 
     ``sequential`` decodes the file once. ``random`` asks for the frames one by one in an order
     drawn from ``seed``, so that each has to be reached on its own; the rows come when all are in.
+    ``on_progress`` hears (frames hashed, frames in all).
     """
+    tell = on_progress or (lambda done, total: None)
     if order == "sequential":
         with VideoReader(path, table) as reader:
             for index in range(table.num_frames):
                 yield _digest(reader, index)
+                tell(index + 1, table.num_frames)
         return
     shuffled = list(range(table.num_frames))
     random.Random(seed).shuffle(shuffled)
     with VideoReader(path, table) as reader:
-        rows = {index: _digest(reader, index) for index in shuffled}
+        rows: dict[int, FrameDigest] = {}
+        for index in shuffled:
+            rows[index] = _digest(reader, index)
+            tell(len(rows), table.num_frames)
     for index in range(table.num_frames):
         yield rows[index]
 
