@@ -44,8 +44,8 @@ def train_run(
 
     Goes on from the newest valid commit in ``run_folder``; a finished run is not trained again.
     The caller holds the folder: one process at a time. ``on_progress`` hears (steps done, steps
-    in all, loss), what ``on_scoring`` gives hears (held-out clips scored, clips in all), ``on_event`` a
-    sentence about everything unusual.
+    in all, loss), what ``on_scoring`` gives hears (held-out clips scored, clips in all), and
+    ``on_event`` a sentence about everything unusual.
 
     Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
     after SIGTERM, SIGINT or SIGHUP: the step at hand is finished and committed first; a second
