@@ -16,7 +16,7 @@ from filmgate.catalog import Catalog
 from filmgate.closing import Closing
 from filmgate.errors import UndecodableFrame, UserError
 from filmgate.feed.colour import Colour, UnsupportedColour
-from filmgate.feed.geometry import Size, with_short_side
+from filmgate.feed.geometry import Size, asked_size
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
 from filmgate.feed.picture import Painter, Window
 from filmgate.feed.scaler import Scaler
@@ -145,10 +145,8 @@ class ClipReader(Closing):
         return clip.transpose(0, 2, 3, 1) if self.pixel_format == "rgb24" else clip
 
     def _size_of(self, video: OpenVideo) -> Size:
-        if self.size is not None:
-            return self.size
         upright = video.orientation.upright((video.facts.height, video.facts.width))
-        return upright if self.short_side is None else with_short_side(upright, self.short_side)
+        return asked_size(upright, self.size, self.short_side)
 
 
 def _read_native(opened: OpenVideo, wanted: Sequence[Sequence[int]]) -> list[NDArray[np.uint8]]:

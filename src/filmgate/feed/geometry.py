@@ -64,6 +64,13 @@ def with_short_side(picture: Size, short_side: int) -> Size:
     return height, width
 
 
+def asked_size(upright: Size, size: Size | None, short_side: int | None) -> Size:
+    """``size``, or the picture's own size, its shorter side ``short_side``."""
+    if size is not None:
+        return size
+    return upright if short_side is None else with_short_side(upright, short_side)
+
+
 def crop_offset(free: int, where: float) -> int:
     """The first row (or column) of a window with ``free`` rows to spare; 0 <= ``where`` < 1.
 

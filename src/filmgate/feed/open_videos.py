@@ -37,8 +37,11 @@ class OpenVideo:
 class OpenVideos:
     """The videos used last; the one unused longest is closed when there is no room."""
 
-    def __init__(self, catalog: Catalog, max_open: int | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, max_open: int | None = None, *, cuda_device: int | None = None
+    ) -> None:
         self._catalog = catalog
+        self._cuda_device = cuda_device
         self._max_open = max_open or max_open_videos()
         self._open: OrderedDict[int, OpenVideo] = OrderedDict()
         self._checked: set[int] = set()
@@ -86,7 +89,9 @@ class OpenVideos:
     def _look_up(self, row: int) -> OpenVideo:
         facts = self._catalog.video(row)
         table = self._catalog.frame_table(row)
-        reader = VideoReader(Path(facts.path), table, may_leave_out(facts))
+        reader = VideoReader(
+            Path(facts.path), table, may_leave_out(facts), cuda_device=self._cuda_device
+        )
         return OpenVideo(facts=facts, reader=reader, orientation=orientation_of(facts))
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import av
 from av.codec.context import ThreadType
+from av.codec.hwaccel import HWAccel
 from av.container import InputContainer
 from av.stream import Discard, Disposition
 from av.video.stream import VideoStream
@@ -32,10 +33,12 @@ class OpenVideo(Closing):
         self.container.close()
 
 
-def open_video(path: Path) -> OpenVideo:
+def open_video(path: Path, cuda_device: int | None = None) -> OpenVideo:
     """Open the first video stream that is no cover picture; other streams are not read.
 
-    Raises UnreadableVideo, with the reason in one clause.
+    With ``cuda_device`` it is decoded by NVDEC on that GPU, or not at all, and its frames stay
+    there; the calling thread has to have the GPU's context. Raises UnreadableVideo, with the
+    reason in one clause.
     """
     if path.exists() and not path.is_file():
         raise UnreadableVideo(path, "not a file" if not path.is_dir() else "a folder, not a file")
@@ -46,9 +49,14 @@ def open_video(path: Path) -> OpenVideo:
             # A playlist in disguise opens no network connection.
             container_options={"protocol_whitelist": "file"},
             metadata_errors="replace",
+            hwaccel=None if cuda_device is None else _nvdec(cuda_device),
         )
     except (av.FFmpegError, OSError) as error:
+        if cuda_device is not None:
+            raise UnreadableVideo(path, f"NVDEC does not open it: {error}") from None
         raise _not_opened(path, error) from None
+    except RuntimeError as error:  # PyAV's, when no stream's codec has an NVDEC decoder
+        raise UnreadableVideo(path, f"NVDEC does not open it: {error}") from None
     try:
         stream = _choose_stream(path, container)
     except UnreadableVideo:
@@ -62,6 +70,20 @@ def open_video(path: Path) -> OpenVideo:
     if stream.codec_context.name in _TELLS_DAMAGE_ONLY_IF_ASKED:
         stream.codec_context.options = {"err_detect": "explode"}
     return OpenVideo(container=container, stream=stream)
+
+
+def _nvdec(cuda_device: int) -> HWAccel:
+    """NVDEC in the CUDA context that the thread has, which is torch's.
+
+    FFmpeg's own way to the primary context fails once torch has made it, with other flags.
+    """
+    return HWAccel(
+        "cuda",
+        device=str(cuda_device),
+        allow_software_fallback=False,
+        is_hw_owned=True,
+        options={"primary_ctx": "0", "current_ctx": "1"},
+    )
 
 
 def _choose_stream(path: Path, container: InputContainer) -> VideoStream:

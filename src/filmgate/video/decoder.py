@@ -38,8 +38,8 @@ class Decoded:
 class Decoder:
     """Decodes from an entry point on; what happened since then is told by its attributes."""
 
-    def __init__(self, path: Path, table: FrameTable) -> None:
-        self.source = PacketSource(path, table)
+    def __init__(self, path: Path, table: FrameTable, cuda_device: int | None = None) -> None:
+        self.source = PacketSource(path, table, cuda_device)
         self.entry = 0
         self.ended = False
         """No frame comes out any more."""

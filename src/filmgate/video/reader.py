@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import av
@@ -29,12 +29,21 @@ class VideoReader(Closing):
     """Opens at the first read and keeps its decoder open; one thread, not to be shared by two.
 
     Pickled, or used in a forked child, it opens the file anew there. Without ``leaves_out`` it
-    decodes pictures that nobody needs as well (``spare.may_leave_out``).
+    decodes pictures that nobody needs as well (``spare.may_leave_out``). With ``cuda_device`` NVDEC
+    decodes and the frames lie on that GPU; damage that the decoder conceals is not noticed there.
     """
 
-    def __init__(self, path: Path | str, table: FrameTable, leaves_out: bool = True) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        table: FrameTable,
+        leaves_out: bool = True,
+        *,
+        cuda_device: int | None = None,
+    ) -> None:
         self.path = Path(path)
         self.table = table
+        self.cuda_device = cuda_device
         self._may_leave_out = leaves_out
         self.num_decoded = 0
         self._decoder: Decoder | None = None
@@ -47,8 +56,9 @@ class VideoReader(Closing):
         self._leaves_out = leaves_out and table.access == "seek"
         self._goes_on = False
 
-    def __reduce__(self) -> tuple[type[VideoReader], tuple[Path, FrameTable, bool]]:
-        return VideoReader, (self.path, self.table, self._may_leave_out)
+    def __reduce__(self) -> tuple[object, tuple[Path, FrameTable, bool]]:
+        rebuild = partial(VideoReader, cuda_device=self.cuda_device)
+        return rebuild, (self.path, self.table, self._may_leave_out)
 
     def close(self) -> None:
         """Close the file; the next read opens it again."""
@@ -171,7 +181,7 @@ class VideoReader(Closing):
             self.close()
         if self._decoder is None:
             self._owner = os.getpid()
-            self._decoder = Decoder(self.path, self.table)
+            self._decoder = Decoder(self.path, self.table, self.cuda_device)
         elif index in self._pending or self._can_go_on(self._decoder, index):
             return self._decoder
         entry = int(self.table.entry_of_frame[index])

@@ -30,9 +30,10 @@ SLACK_PACKETS = 64
 class PacketSource:
     """One open file; ``place`` is the number of the packet that ``next`` gives."""
 
-    def __init__(self, path: Path, table: FrameTable) -> None:
+    def __init__(self, path: Path, table: FrameTable, cuda_device: int | None = None) -> None:
         self.path = path
         self.table = table
+        self.cuda_device = cuda_device
         self.place = 0
         self.read_faults = 0
         self._video: OpenVideo | None = None
@@ -127,7 +128,7 @@ class PacketSource:
     def _open(self) -> None:
         self.close()
         self._check_size()
-        self._video = open_video(self.path)
+        self._video = open_video(self.path, self.cuda_device)
         stream = self._video.container.streams[self.table.stream_index]
         assert stream.index == self._video.stream.index
         self._packets = packets_of(self._video, self._count_fault)
