@@ -117,7 +117,7 @@ class DeviceLane:
     def _paint(self, frame: av.VideoFrame, opened: OpenVideo, window: Window) -> torch.Tensor:
         try:
             if not self.uses_painter and can_be_samples(frame):
-                samples = samples_of(frame)
+                samples = samples_of(frame, opened.facts.codec)
                 return paint_samples(samples, opened.orientation, window, self.device)
             out_CHW = np.empty((3, *window.size), np.uint8)
             self._painter.paint(frame, opened.orientation, window, out_CHW)

@@ -3,8 +3,9 @@
 The same picture as ``filmgate.feed.picture`` paints with libswscale, by the same rules: upright,
 pixels made square, scaled to cover the window, cut; colours by matrix and range. Scaling is a
 triangle filter, wider than the step when it makes smaller, as libswscale's bilinear one is: each
-plane is multiplied by a matrix from the left and one from the right. What differs is rounding, and
-where chroma is thought to lie; tests/feed/test_device_picture.py says how much.
+plane is multiplied by a matrix from the left and one from the right. What differs is rounding, by
+at most one level, and where chroma lies in the files whose tags say that it lies elsewhere than
+their codec has it.
 
 C = 3 as R G B, H W of the window.
 """
@@ -48,7 +49,8 @@ def _scaled(samples: Samples, number: int, target: Size, device: torch.device) -
     if target == frame and _is_repeated(samples):
         return levels.repeat_interleave(2, 0).repeat_interleave(2, 1)[:, : frame[1]]
     down = scaling_filter(plane.shape[0], target[0], device)
-    along = scaling_filter(plane.shape[1], target[1], device)
+    is_left = samples.is_chroma_left and plane.shape[1] < frame[1]
+    along = scaling_filter(plane.shape[1], target[1], device, 0.25 if is_left else 0.0)
     return down @ levels @ along.T
 
 
@@ -60,14 +62,16 @@ def _is_repeated(samples: Samples) -> bool:
 
 
 @lru_cache(maxsize=MAX_FILTERS)
-def scaling_filter(source: int, target: int, device: torch.device) -> torch.Tensor:
+def scaling_filter(
+    source: int, target: int, device: torch.device, shift: float = 0.0
+) -> torch.Tensor:
     """float32 (target, source): what each sample of a plane adds to each one of the result.
 
-    Both cover the same stretch, chroma too, whose samples lie in the middle of what they stand
-    for. Beyond the edge the last sample goes on.
+    Both cover the same stretch, the samples in the middle of their parts, or ``shift`` samples
+    before it. Beyond the edge the last sample goes on.
     """
     step = source / target
-    centres = (torch.arange(target, dtype=torch.float64) + 0.5) * step - 0.5
+    centres = (torch.arange(target, dtype=torch.float64) + 0.5) * step - 0.5 + shift
     reach = max(1.0, step)
     first = torch.floor(centres - reach).to(torch.int64)
     taps = first[:, None] + torch.arange(int(2 * reach) + 3)

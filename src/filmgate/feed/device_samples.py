@@ -19,6 +19,10 @@ SEMI_PLANAR = {"nv12": 8, "p010le": 10, "p012le": 12, "p016le": 16}
 PLANAR = ("yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p")
 """Three planes, deep samples in the lower bits of 16, little endian."""
 
+CHROMA_LEFT = ("h264", "hevc", "mpeg2video", "mpeg4")
+"""Codecs whose chroma lies left unless a file says otherwise, as FFmpeg's decoders have it. Source:
+ITU-T H.264 and H.265 E.2.1, H.262 6.1.1.8."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Samples:
@@ -32,6 +36,8 @@ class Samples:
     """What one level is worth: 1, or more where samples lie in the upper bits."""
     colour: Colour
     """How they are to be understood."""
+    is_chroma_left: bool
+    """Whether chroma lies at the left one of the two columns it stands for, not between them."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -47,10 +53,11 @@ def can_be_samples(frame: av.VideoFrame) -> bool:
     return name in SEMI_PLANAR or name in PLANAR or (name.endswith("le") and deep in PLANAR)
 
 
-def samples_of(frame: av.VideoFrame) -> Samples:
+def samples_of(frame: av.VideoFrame, codec: str | None = None) -> Samples:
     """The frame's planes; ``can_be_samples`` says beforehand whether it has them.
 
-    Raises UnsupportedColour.
+    PyAV does not tell where chroma lies, so it is where the ``codec`` has it by default. Raises
+    UnsupportedColour.
     """
     assert can_be_samples(frame)
     layout = _layout(frame)
@@ -67,6 +74,7 @@ def samples_of(frame: av.VideoFrame) -> Samples:
         bits=bits,
         units_per_level=units,
         colour=colour_of(frame),
+        is_chroma_left=codec in CHROMA_LEFT,
     )
 
 
