@@ -1,7 +1,8 @@
 """The feed: decoded clips in the order of their samples, made ahead of the trainer by workers.
 
-``open_feed`` gives batches; ``ClipReader`` reads any frames of any video at any size. The names
-are loaded when they are first asked for, because ``Batch`` needs torch and the worker processes,
+``open_feed`` gives batches; ``ClipReader`` reads any frames of any video at any size, and
+``open_device_reader`` reads them as tensors, decoded on the GPU where that pays. The names are
+loaded when they are first asked for, because ``Batch`` needs torch and the worker processes,
 which import this package too, do without it.
 """
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from filmgate.feed.batch import Batch
     from filmgate.feed.clip_reader import ClipReader
     from filmgate.feed.dataset import ClipDataset
+    from filmgate.feed.device_reader import open_device_reader
     from filmgate.feed.feed import Feed
     from filmgate.feed.open import open_feed
     from filmgate.feed.stats import FeedStats, Skipped
@@ -25,10 +27,20 @@ _HOMES = {
     "Feed": "feed",
     "FeedStats": "stats",
     "Skipped": "stats",
+    "open_device_reader": "device_reader",
     "open_feed": "open",
 }
 
-__all__ = ["Batch", "ClipDataset", "ClipReader", "Feed", "FeedStats", "Skipped", "open_feed"]
+__all__ = [
+    "Batch",
+    "ClipDataset",
+    "ClipReader",
+    "Feed",
+    "FeedStats",
+    "Skipped",
+    "open_device_reader",
+    "open_feed",
+]
 
 
 def __getattr__(name: str) -> object:
