@@ -47,6 +47,7 @@ class VideoDecoder(Record, frozen=True, kw_only=True):
     video: int
     """Row of the catalog."""
     decoder: DecoderName
+    """``nvdec`` or ``cpu``."""
     reason: str | None
     """Why the CPU; None where NVDEC decodes."""
 
@@ -55,6 +56,7 @@ class DeviceReaderStats(Record, frozen=True, kw_only=True):
     """What a reader did since it was opened."""
 
     backend: Backend
+    """What the reader decodes with."""
     frames_from_nvdec: int
     """Frames that came out of NVDEC, wanted or on the way."""
     frames_from_cpu: int
