@@ -31,12 +31,13 @@ def make_order(
     frame_table: Callable[[int], FrameTable] | None = None,
     labels: Callable[[], list[str | None]] | None = None,
     weights: Callable[[Path], NDArray[np.float64]] | None = None,
+    reference_every: int = 1,
 ) -> Order:
     """The order that a job gives over a catalog.
 
     Clips by ``fps`` need ``frame_table``, and ``duration_seconds_V`` to hold anything out;
     ``weights = "class-balanced"`` needs ``labels``; weights in a CSV file need ``weights``, which
-    reads them.
+    reads them. ``reference_every`` is the training copies' (``CopyFacts``).
 
     Raises UserError when the catalog is empty, or when a video is shorter than one clip and
     ``short`` is ``raise``.
@@ -62,7 +63,7 @@ def make_order(
         assert weights is not None
         weights_V = weights(Path(data.weights))
         weights_digest = digest_bytes(weights_V.astype("<f8").tobytes())
-    facts = order_facts(job, split, catalog_digest, weights_digest)
+    facts = order_facts(job, split, catalog_digest, weights_digest, reference_every)
     order = Order(facts=facts, clip_frames=clip_frames, weights_V=weights_V)
     order.refuse_short()
     return order

@@ -210,13 +210,26 @@ class Order:
             where_T = self._places_in_parts(number, attempt)
             return frames.uniform(video, first, limit, where_T)
         num_starts = max(1, frames.num_starts(video, first, limit))
+        step, lowest, num_starts = self._starts(first, num_starts)
         if split == "holdout":
             offset = self._even(number, num_starts)
         elif self.facts.sampling == "dense" and attempt == 0:
-            offset = self._turn(number) * int(frames.span(slice(video, video + 1))[0]) % num_starts
+            span = int(frames.span(slice(video, video + 1))[0])
+            offset = self._turn(number) * -(-span // step) % num_starts
         else:
             offset = below(chance, num_starts)
-        return frames.indices(video, first + offset, limit)
+        return frames.indices(video, lowest + step * offset, limit)
+
+    def _starts(self, first: int, num_starts: int) -> tuple[int, int, int]:
+        """(frames from one start to the next, first start, how many) on the wanted multiples.
+
+        Every frame from ``first`` on where the range holds no such multiple.
+        """
+        step = self.facts.start_multiple
+        lowest, highest = -(-first // step), (first + num_starts - 1) // step
+        if highest < lowest:
+            return 1, first, num_starts
+        return step, step * lowest, highest - lowest + 1
 
     def _places_in_parts(self, number: int, attempt: int) -> NDArray[np.float64]:
         """(T,) where in each of T equal parts of the range the clip takes its frame, below 1."""

@@ -8,7 +8,7 @@ from blake3 import blake3
 
 from filmgate.catalog.clip_frames import Short, Split
 from filmgate.records import Record
-from filmgate.spec import Augment, Job
+from filmgate.spec import Augment, Clip, Job
 
 ORDER_VERSION = 1
 """Raised when the same facts give other samples than before."""
@@ -59,10 +59,17 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     """The numbers of the CSV file, in row order; None without one."""
     augment: Augment = Augment()
     """Random changes to training clips; of the held-out split always none."""
+    start_multiple: int = 1
+    """Clips begin on multiples of so many frames, where a whole clip has room for it: on the
+    references of a training copy that is laid out for this stride. 1: anywhere."""
 
 
 def order_facts(
-    job: Job, split: Split, catalog_digest: str, weights_digest: str | None = None
+    job: Job,
+    split: Split,
+    catalog_digest: str,
+    weights_digest: str | None = None,
+    reference_every: int = 1,
 ) -> OrderFacts:
     """The facts of a job's clips over a catalog."""
     clip, data = job.clip, job.data
@@ -84,7 +91,14 @@ def order_facts(
         weights=_weights_kind(data.weights),
         weights_digest=weights_digest,
         augment=job.augment if split == "train" else Augment(),
+        start_multiple=_start_multiple(clip, reference_every),
     )
+
+
+def _start_multiple(clip: Clip, reference_every: int) -> int:
+    """Frames between references where every frame of a clip can fall on one; otherwise 1."""
+    by_stride = clip.stride is not None and clip.sampling != "uniform"
+    return reference_every if by_stride and (clip.stride or 1) % reference_every == 0 else 1
 
 
 def _weights_kind(weights: str) -> Literal["equal", "class-balanced", "csv"]:

@@ -257,6 +257,7 @@ def order_over(
         frame_table=frame_table,
         labels=lambda: catalog.labels,
         weights=lambda file: read_weights(file, catalog),
+        reference_every=catalog.header.copy.reference_every if catalog.header.copy else 1,
     )
 
 

@@ -44,9 +44,13 @@ class CopyMade(Record, frozen=True, kw_only=True):
     content_digest: str
     """``blake3:`` digest of the copy's bytes."""
     num_frames: int
+    """Frames that it shows."""
     duration_seconds: float
+    """From the start of its first frame to the end of the last."""
     source_bytes: int
+    """Size of the source's file."""
     size_bytes: int
+    """Size of the copy's file."""
     likeness: Likeness
     """To the source's pictures at the copy's size, over a dozen of them."""
 

@@ -15,6 +15,7 @@ from typing import cast
 import av
 import numpy as np
 
+from filmgate.closing import Closing
 from filmgate.prepare.encoders import Encoder, hush_encoders
 from filmgate.prepare.pictures import (
     PictureMaker,
@@ -94,27 +95,18 @@ def _frames_of_copy(reader: VideoReader, times: CopyTimes) -> Iterator[av.VideoF
             yield frame
 
 
-class _Writer:
+class _Writer(Closing):
     """One file in the making."""
 
     def __init__(self, out: Path, encoder: Encoder, recipe: Recipe, times: CopyTimes) -> None:
-        self._out = out
         self._encoder = encoder
         self._recipe = recipe
         self._times = times
-        self._container: av.container.OutputContainer | None = None
+        self._container = av.open(str(out), "w", format=encoder.container)
         self._stream: av.VideoStream | None = None
         # Frames between references are decoded after the reference that follows them.
         self._delay = 1 if recipe.layout.reference_every > 1 else 0
         self._num_pictures = self._num_packets = 0
-
-    def __enter__(self) -> _Writer:
-        self._container = av.open(str(self._out), "w", format=self._encoder.container)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._container is not None:
-            self._container.close()
 
     def write(self, picture: av.VideoFrame, tags: Tags) -> None:
         """Encode one picture; the first one decides size and format."""
@@ -126,14 +118,15 @@ class _Writer:
         self._mux(self._stream.encode(picture))
 
     def finish(self) -> None:
-        """Encode what is held back, and write the end of the file."""
+        """Encode what is held back."""
         if self._stream is not None:
             self._mux(self._stream.encode(None))
-        assert self._container is not None
+
+    def close(self) -> None:
+        """Write the end of the file."""
         self._container.close()
 
     def _open_stream(self, picture: av.VideoFrame, tags: Tags) -> av.VideoStream:
-        assert self._container is not None
         hush_encoders()
         options = self._encoder.options(self._recipe.layout)
         stream = cast(
@@ -152,7 +145,6 @@ class _Writer:
         return stream
 
     def _mux(self, packets: list[av.Packet[av.VideoStream]]) -> None:
-        assert self._container is not None
         for packet in packets:
             number = packet.pts
             decoded_at = self._num_packets - self._delay

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
+from filmgate.closing import Closing
 from filmgate.feed import ClipReader
 from filmgate.feed.open_videos import MAX_OPEN_VIDEOS
 from filmgate.prepare.stretches import Stretch
@@ -48,7 +48,7 @@ class Speed:
         return statistics.median(self.yuv_rounds) if self.yuv_rounds else None
 
 
-class Subject:
+class Subject(Closing):
     """A set of videos whose clips are timed: the source, or the copies of one recipe."""
 
     def __init__(
@@ -66,15 +66,8 @@ class Subject:
         # A set of more videos than stay open pays for opening a file at almost every clip.
         self._opens_each = num_in_set > MAX_OPEN_VIDEOS
 
-    def __enter__(self) -> Subject:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Close the decoders."""
         self.rgb.close()
         if self.yuv is not None:
             self.yuv.close()
