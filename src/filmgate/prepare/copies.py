@@ -56,7 +56,7 @@ class CopyMade(Record, frozen=True, kw_only=True):
 
 
 class Prepared(Record, frozen=True, kw_only=True):
-    """What ``filmgate prepare`` came to, as ``prepared.json``."""
+    """What preparing copies came to, as ``prepared.json``."""
 
     header: Header
     """Its inputs are the source's catalog and the recipe."""
