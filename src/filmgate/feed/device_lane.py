@@ -90,17 +90,24 @@ class DeviceLane:
         """
         opened = self._videos.get(video)
         self._videos.check(video)
-        before, is_on_gpu = opened.reader.num_decoded, self.device.type == "cuda"
-        with cuda_context(self.device.index) if is_on_gpu else nullcontext():
-            try:
-                for index, frame in opened.reader.frames(indices):
-                    self._check(frame, opened)
-                    self._wait_for_ffmpeg()
-                    yield index, frame
-                    self._make_ffmpeg_wait()
-            finally:
+        before, frames = opened.reader.num_decoded, opened.reader.frames(indices)
+        try:
+            while (found := self._next(frames)) is not None:
+                self._check(found[1], opened)
+                self._wait_for_ffmpeg()
+                yield found
                 self._make_ffmpeg_wait()
-                self.num_decoded += opened.reader.num_decoded - before
+        finally:
+            self._make_ffmpeg_wait()
+            self.num_decoded += opened.reader.num_decoded - before
+
+    def _next(
+        self, frames: Iterator[tuple[int, av.VideoFrame]]
+    ) -> tuple[int, av.VideoFrame] | None:
+        """Decode on, with the GPU's context while that takes, and not longer."""
+        is_on_gpu = self._cuda_device is not None and self.device.type == "cuda"
+        with cuda_context(self.device.index) if is_on_gpu else nullcontext():
+            return next(frames, None)
 
     def _check(self, frame: av.VideoFrame, opened: OpenVideo) -> None:
         """A frame of NVDEC has to be one, whole: a decoder cuts no left or upper edge off there."""
