@@ -93,8 +93,9 @@ def opening_cost(catalog: Path, *, start_sample: int, workers: int = 1) -> Openi
         capture_output=True,
         text=True,
         timeout=DEADLINE_SECONDS,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
     opened, first, own, worker, cpu = json.loads(done.stdout)
     return OpeningCost(
         open_seconds=opened,

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from os import getloadavg
 from pathlib import Path
 
 from benchmarks.acceptance.check import Outcome, check, not_measured
@@ -34,11 +35,16 @@ LONG_MINUTES = 20
     line="A catalog of 1 000 000 videos opens at once, adds little memory to each process, and "
     "gives its first batch as fast at any position.",
     bar=f"opened in {OPEN_BAR_SECONDS:g} s, first batch in {FIRST_BATCH_BAR_SECONDS:g} s at each "
-    f"position, under {MEMORY_BAR_BYTES // 10**6} MB in each process",
+    f"position, under {MEMORY_BAR_BYTES // 10**6} MB more in each process",
 )
 def million_videos(place: Place) -> Outcome:
-    small = index_videos(demo_videos(), place.folder / "small", workers=0)
+    for number, video in enumerate(demo_videos()):
+        folder = place.folder / "videos" / ("odd" if number % 2 else "even")
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(video, folder)
+    small = index_videos(place.folder / "videos", place.folder / "small", workers=0)
     huge = write_huge_catalog(small, place.folder / "huge")
+    plain = opening_cost(small.path, start_sample=0)
     details, costs = [], []
     for name, start in POSITIONS.items():
         best = min(
@@ -47,31 +53,28 @@ def million_videos(place: Place) -> Outcome:
         )
         costs.append(best)
         details.append(f"{name}: {_shown(best)}")
-    plain = opening_cost(small.path, start_sample=0)
     details.append(f"for comparison, the {small.num_videos} videos alone: {_shown(plain)}")
-    details.append(f"the fastest of {TRIES} tries each, a fresh process, one worker")
-    return Outcome(
-        figure=f"opened in {max(cost.open_seconds for cost in costs):.2f} s, first batch in "
-        f"{max(cost.first_batch_seconds for cost in costs):.2f} s, "
-        f"{max(max(c.own_bytes, c.worker_bytes) for c in costs) / 1e6:.0f} MB at most",
-        holds=all(_is_within(cost) for cost in costs),
-        details=tuple(details),
+    details.append(
+        f"the fastest of {TRIES} tries each, a fresh process, one worker; load {getloadavg()[0]:.1f}"
     )
-
-
-def _is_within(cost: OpeningCost) -> bool:
-    return (
-        cost.open_seconds < OPEN_BAR_SECONDS
-        and cost.first_batch_seconds < FIRST_BATCH_BAR_SECONDS
-        and max(cost.own_bytes, cost.worker_bytes) < MEMORY_BAR_BYTES
+    added = max(max(c.own_bytes, c.worker_bytes - plain.worker_bytes) for c in costs)
+    opened = max(cost.open_seconds for cost in costs)
+    first = max(cost.first_batch_seconds for cost in costs)
+    return Outcome(
+        figure=f"opened in {opened:.2f} s, first batch in {first:.2f} s, "
+        f"{added / 1e6:.0f} MB added at most",
+        holds=opened < OPEN_BAR_SECONDS
+        and first < FIRST_BATCH_BAR_SECONDS
+        and added < MEMORY_BAR_BYTES,
+        details=tuple(details),
     )
 
 
 def _shown(cost: OpeningCost) -> str:
     return (
-        f"opened in {cost.open_seconds:.2f} s, first batch after {cost.first_batch_seconds:.2f} s, "
-        f"{cost.own_bytes / 1e6:.0f} MB more in the training process, "
-        f"{cost.worker_bytes / 1e6:.0f} MB the whole worker"
+        f"opened in {cost.open_seconds:.2f} s, first batch after {cost.first_batch_seconds:.2f} s "
+        f"({cost.own_cpu_seconds:.1f} s of one core to the second), {cost.own_bytes / 1e6:.0f} MB "
+        f"more in the training process, {cost.worker_bytes / 1e6:.0f} MB the whole worker"
     )
 
 
