@@ -55,7 +55,7 @@ def million_videos(place: Place) -> Outcome:
         details.append(f"{name}: {_shown(best)}")
     details.append(f"for comparison, the {small.num_videos} videos alone: {_shown(plain)}")
     details.append(
-        f"the fastest of {TRIES} tries each, a fresh process, one worker; load {getloadavg()[0]:.1f}"
+        f"the fastest of {TRIES} fresh processes each, one worker; load {getloadavg()[0]:.1f}"
     )
     added = max(max(c.own_bytes, c.worker_bytes - plain.worker_bytes) for c in costs)
     opened = max(cost.open_seconds for cost in costs)
