@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 from benchmarks.acceptance.check import Outcome, check, not_measured
-from benchmarks.acceptance.place import ROOT, Place
+from benchmarks.acceptance.place import Place
+from benchmarks.peers import PEERS_PYTHON, QUICK, judge, measure, say_line
 from filmgate.work.cores import num_usable_cores
 
 TOPIC = "Speed of the feed"
-PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 PEERS_VARIABLE = "FILMGATE_PEERS_PYTHON"
 """Names another Python that has the other readers."""
-PEERS_DEADLINE_SECONDS = 3 * 3600
-WORDS = ("holds", "MISSES", "not measured")
 AU_SECONDS = 60
 AU_LOAD = 0.85
 AU_BAR = 0.97
@@ -39,26 +34,12 @@ def peers(place: Place) -> Outcome:
             holds=False,
             details=(f"or name a Python that has the other readers in {PEERS_VARIABLE}",),
         )
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.peers", "--quick", "--python", str(python)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=PEERS_DEADLINE_SECONDS,
-        check=False,
-    )
-    if done.returncode not in (0, 1) or not done.stdout.strip():
-        return Outcome(
-            figure=f"exit code {done.returncode}", holds=False, details=(done.stderr[-2000:],)
-        )
-    holds = json.loads(done.stdout.strip().splitlines()[-1])["holds"]
-    rows = [line for line in done.stderr.splitlines() if line.startswith(WORDS)]
-    num_held = sum(value is True for value in holds.values())
+    lines = judge(measure(size=QUICK, python=str(python)))
+    num_held = sum(line.holds is True for line in lines)
     return Outcome(
-        figure=f"{num_held} of {len(holds)} rows hold",
-        holds=num_held == len(holds) > 0,
-        details=tuple(rows),
+        figure=f"{num_held} of {len(lines)} rows hold",
+        holds=num_held == len(lines),
+        details=tuple(say_line(line) for line in lines),
     )
 
 
