@@ -46,7 +46,8 @@ def lowest_versions(project: Mapping[str, Any]) -> list[str]:
     Raises SetupError for a requirement without a lower bound.
     """
     lowest = []
-    for requirement in [*project["dependencies"], *project["optional-dependencies"]["dev"]]:
+    extras = project["optional-dependencies"]
+    for requirement in [*project["dependencies"], *extras.get("augment", []), *extras["dev"]]:
         bound = _BOUND.fullmatch(requirement)
         if bound is None:
             raise SetupError(

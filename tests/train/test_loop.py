@@ -9,8 +9,9 @@ import torch
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed import Batch, open_feed
+from filmgate.train.inputs import to_device
 from filmgate.train.learner import make_learner
-from filmgate.train.loop import Stopwatch, evaluate, to_device, update
+from filmgate.train.loop import Stopwatch, evaluate, update
 from tests.train.conftest import a_job
 
 CPU = torch.device("cpu")

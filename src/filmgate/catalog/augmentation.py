@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,10 @@ class SampleAugmentation:
     """
     cut: Rectangle | None = None
     """Taken from the partner in all frames."""
+
+    def alone(self) -> SampleAugmentation:
+        """The same without its partner."""
+        return replace(self, own_share=1.0, cut=None)
 
 
 def is_mixed(augment: Augment) -> bool:

@@ -13,6 +13,9 @@ import numpy as np
 import torch
 from blake3 import blake3
 
+from filmgate.catalog.augmentation import SampleAugmentation, changes_pixels, is_mixed
+from filmgate.catalog.order import Order
+from filmgate.feed.augmentation import Augmentation, packed, stack
 from filmgate.feed.line import Place
 from filmgate.feed.source import ClipSource
 from filmgate.feed.targets import Targets
@@ -47,19 +50,24 @@ class Batch:
     times_BT: torch.Tensor
     """float64 seconds from the video's frame 0 to the start of each frame."""
     samples_digest: str
-    """``blake3:`` over the video's content digest, frame indices, crop and flip of each clip."""
+    """``blake3:`` over the video's content digest, frame indices, crop, flip and augmentation of
+    each clip."""
     sample_start: int
     """Global number of the batch's first sample over all ranks."""
+    augmentation: Augmentation | None = None
+    """What is left to be done to the frames, by ``filmgate.feed.augment``; None for nothing."""
 
 
 def assemble(
     places: Sequence[Place],
     source: ClipSource,
     targets: Targets,
+    order: Order,
     sample_start: int,
 ) -> Batch:
     """Copy the clips of some settled places out of their slots into a new batch."""
     num_clips, num_frames = len(places), source.clip_shape[0]
+    changes = _changes_of(places, order, source.clip_shape[2:])
     frames_BTCHW = np.empty((num_clips, *source.clip_shape), np.uint8)
     labels_B = np.full(num_clips, NO_LABEL, np.int64)
     valid_B = np.zeros(num_clips, np.bool_)
@@ -84,13 +92,30 @@ def assemble(
         video_ids=video_ids,
         frame_indices_BT=torch.from_numpy(indices_BT),
         times_BT=torch.from_numpy(times_BT),
-        samples_digest=_samples_digest(places),
+        samples_digest=_samples_digest(places, changes),
         sample_start=sample_start,
+        augmentation=(
+            stack(changes, has_soft_labels=is_mixed(order.facts.augment)) if changes else None
+        ),
     )
 
 
-def _samples_digest(places: Sequence[Place]) -> str:
+def _changes_of(
+    places: Sequence[Place], order: Order, clip: tuple[int, int]
+) -> list[SampleAugmentation | None]:
+    """What is to be done to each clip, None for a masked one; empty where the job asks nothing."""
+    if not changes_pixels(order.facts.augment):
+        return []
+    return [
+        order.augmentation(place.number, place.done.task.attempt, clip) if place.done else None
+        for place in places
+    ]
+
+
+def _samples_digest(places: Sequence[Place], changes: Sequence[SampleAugmentation | None]) -> str:
     hasher = blake3()
+    for change in changes:
+        hasher.update(packed(change) if change is not None else b"masked")
     for place in places:
         if place.done is None:
             hasher.update(b"masked")

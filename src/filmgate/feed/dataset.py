@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from filmgate.catalog import Catalog
+from filmgate.catalog.augmentation import changes_pixels
 from filmgate.catalog.clip_frames import Split
 from filmgate.errors import UserError
 from filmgate.feed.batch import Batch
@@ -48,6 +49,12 @@ class ClipDataset(IterableDataset[Row]):
         if split == "train" and num_batches is None:
             raise UserError(
                 "the training stream never ends", hint="say how much of it: num_batches=1000"
+            )
+        if split == "train" and changes_pixels(job.augment):
+            raise UserError(
+                "a ClipDataset gives frames as they are decoded, but [augment] asks for colour, "
+                "erasing or mixing",
+                hint="go over open_feed and call filmgate.feed.augment, or leave those keys out",
             )
         self.job = job
         self.catalog = catalog

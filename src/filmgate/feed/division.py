@@ -60,6 +60,22 @@ class Division:
         return self.num_samples is not None and number >= self.num_samples
 
 
+def check_pairs(division: Division) -> None:
+    """Raise UserError unless samples 2k and 2k + 1 always lie in the same batch of one rank."""
+    if division.rank_batch_size % 2:
+        raise UserError(
+            f"mixup and CutMix take clips in pairs, but each rank's batch is "
+            f"{division.rank_batch_size}: batch_size {division.batch_size} on "
+            f"{division.world_size} ranks",
+            hint=f"make batch_size in [train] a multiple of {2 * division.world_size}",
+        )
+    if division.first % 2:
+        raise UserError(
+            f"mixup and CutMix take clips in pairs, but start_sample is {division.first}",
+            hint="start at an even sample",
+        )
+
+
 def check_ranks(batch_size: int, rank: int, world_size: int) -> None:
     """Raise UserError unless the ranks divide the batch evenly."""
     if not 0 <= rank < world_size:

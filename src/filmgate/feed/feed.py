@@ -115,7 +115,7 @@ class Feed(Closing):
         self._num_padded += sum(
             bool(place.done and place.done.sample.is_padded) for place in places
         )
-        batch = assemble(places, source, self._targets, self._next_sample)
+        batch = assemble(places, source, self._targets, self._order, self._next_sample)
         line.release(size)
         self._next_sample += self._division.samples_per_step
         return batch

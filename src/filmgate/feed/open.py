@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from filmgate.catalog import Catalog
+from filmgate.catalog.augmentation import is_mixed
 from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.order import Order
 from filmgate.errors import UserError
 from filmgate.feed.arena import ArenaPlan, ClipShape, create_arena, private_arena, slot_bytes
 from filmgate.feed.clip_maker import make_clip_maker, order_over
 from filmgate.feed.crew import Crew
-from filmgate.feed.division import Division, check_ranks
+from filmgate.feed.division import Division, check_pairs, check_ranks
 from filmgate.feed.feed import Feed
 from filmgate.feed.frame_store import StorePlan, create_store, plan_store
 from filmgate.feed.process import start_process
@@ -52,6 +53,8 @@ def open_feed(
         world_size=world_size,
         batch_step=batch_step,
     )
+    if is_mixed(order.facts.augment):
+        check_pairs(division)
     num_workers = _num_workers(job, division)
     plan = arena_plan(job, order, division, num_workers)
     store_plan = _store_plan(job, catalog, order)

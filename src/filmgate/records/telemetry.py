@@ -70,7 +70,7 @@ class Step(Line, frozen=True, tag="step"):
     transfer_seconds: float
     """Host to device copy and conversion to float; on CPU the conversion alone."""
     forward_seconds: float
-    """Model and loss."""
+    """Model and loss, and the augmentation before them."""
     backward_seconds: float
     """Gradients."""
     optimizer_seconds: float

@@ -19,15 +19,12 @@ from filmgate.feed import Batch, Feed
 from filmgate.records import digest_bytes
 from filmgate.records.telemetry import FeedSnapshot, Step
 from filmgate.spec import Job
+from filmgate.train.inputs import augmented_inputs, moved, to_device
 from filmgate.train.journal import Journal
 from filmgate.train.learner import Learner, Progress, learning_rate_at
 from filmgate.train.models import blames, check_logits
 from filmgate.train.signals import StopRequest, StopWait
 
-PIXEL_MEAN = 0.45
-PIXEL_DEVIATION = 0.225
-"""Of all channels alike; source: the normalisation of Kinetics models in PyTorchVideo,
-https://github.com/facebookresearch/pytorchvideo"""
 MAX_GRADIENT_NORM = 1.0
 STEPS_PER_SNAPSHOT = 10
 MAX_EMPTY_BATCHES = 100
@@ -212,10 +209,9 @@ def update(
 
     Raises UserError, with the weights as they were, when loss or gradient is not finite.
     """
-    frames_BTCHW, labels_B = to_device(batch, learner.device)
-    watch.lap("transfer")
+    frames_BTCHW, targets = _inputs(learner, batch, watch)
     learner.model.train()
-    loss = functional.cross_entropy(predict(learner, frames_BTCHW), labels_B)
+    loss = functional.cross_entropy(predict(learner, frames_BTCHW), targets)
     watch.lap("forward")
     learner.optimizer.zero_grad(set_to_none=True)
     with blames(learner.factory, "the backward pass"):
@@ -231,20 +227,16 @@ def update(
     return loss.item()
 
 
-def to_device(
-    batch: Batch, device: torch.device, wanted_B: torch.Tensor | None = None
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Normalised float frames (B, T, C, H, W) and labels (B,) of the wanted clips.
-
-    ``wanted_B`` are bools; without it they are the clips that are valid.
-    """
-    frames_BTCHW, labels_B = batch.frames_BTCHW, batch.labels_B
-    wanted_B = batch.valid_B if wanted_B is None else wanted_B
-    if not bool(wanted_B.all()):
-        frames_BTCHW, labels_B = frames_BTCHW[wanted_B], labels_B[wanted_B]
-    floats_BTCHW = frames_BTCHW.to(device).float()
-    floats_BTCHW.mul_(1 / (255 * PIXEL_DEVIATION)).sub_(PIXEL_MEAN / PIXEL_DEVIATION)
-    return floats_BTCHW, labels_B.to(device)
+def _inputs(learner: Learner, batch: Batch, watch: Stopwatch) -> tuple[torch.Tensor, torch.Tensor]:
+    """Frames and targets; changing them on the device counts with the forward pass."""
+    augmentation = batch.augmentation
+    if augmentation is None:
+        frames_BTCHW, targets = to_device(batch, learner.device)
+        watch.lap("transfer")
+        return frames_BTCHW, targets
+    batch = moved(batch, learner.device)
+    watch.lap("transfer")
+    return augmented_inputs(batch, augmentation, learner.num_classes)
 
 
 def predict(learner: Learner, frames_BTCHW: torch.Tensor) -> torch.Tensor:
