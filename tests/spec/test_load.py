@@ -115,3 +115,38 @@ def test_every_field_of_the_job_has_a_default() -> None:
 def test_a_clip_without_stride_and_fps_has_the_default_stride() -> None:
     assert parse_job({"clip": {"frames": 4}}).clip == Clip(frames=4, stride=2)
     assert parse_job({"clip": {"sampling": "uniform"}}).clip.stride is None
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        ({"augment": {"erasing_scale": [0.5, 0.1], "erasing_probability": 1.0}}, "lower number"),
+        ({"augment": {"crop_scale": [0.5, 1.0]}}, 'crop = "random-resized" in [clip]'),
+        ({"augment": {"erasing_ratio": [1.0, 2.0]}}, "erasing_probability above 0"),
+        ({"augment": {"mix_probability": 0.5}}, "mixup_alpha or cutmix_alpha above 0"),
+        ({"augment": {"cutmix_probability": 1.0, "mixup_alpha": 1.0}}, "and cutmix_alpha above 0"),
+        ({"augment": {"crop_scale": [0.0, 1.0]}}, "> 0.0"),
+        ({"augment": {"crop_scale": [0.1]}}, "length 2"),
+        ({"augment": {"hue": 0.6}}, "<= 0.5"),
+        ({"augment": {"mixup": 0.6}}, "unknown key `mixup`"),
+        ({"data": {"weights": "class-balance"}}, "weights"),
+    ],
+)
+def test_augmentation_that_cannot_be_or_does_nothing_is_refused(
+    tables: dict[str, object], message: str
+) -> None:
+    with pytest.raises(JobError) as caught:
+        parse_job(tables)
+    assert message in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_file_of_weights_lies_beside_the_job_file_and_means_the_same_anywhere(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "job.toml").write_text('[data]\nweights = "weights.csv"\n')
+    job = load_job(tmp_path / "job.toml")
+    assert job.data.weights == str(tmp_path / "weights.csv")
+    (tmp_path / "run").mkdir()
+    write_job(tmp_path / "run" / "job.toml", job)
+    assert load_job(tmp_path / "run" / "job.toml") == job
