@@ -77,6 +77,7 @@ def _changes() -> tuple[_Change, _Change, _Change, _Change]:
     enhance = _kornia_enhance()
 
     def turn_hue(pictures_BCHW: torch.Tensor, share_B: torch.Tensor) -> torch.Tensor:
+        """By shares of the whole circle."""
         turned: torch.Tensor = enhance.adjust_hue(pictures_BCHW, share_B * (2 * math.pi))
         return turned
 
