@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,7 @@ from benchmarks.peer_readers.report import say_line, write_reports
 from benchmarks.peer_readers.result import Judged, PeersReport, RowResult, row_result
 from benchmarks.peer_readers.rounds import Place, check_frames, prepare, processes, run_round
 from benchmarks.peer_readers.rows import FULL, QUICK, ROWS, Row, Size
+from filmgate.errors import UserError
 from filmgate.records import Header
 
 __all__ = ["FULL", "LINES", "QUICK", "Judged", "Line", "RowResult", "judge", "measure", "say_line"]
@@ -45,6 +47,8 @@ def main(arguments: Sequence[str]) -> int:
         names = ", ".join(row.name for row in ROWS)
         print(f"error: no row {', '.join(unknown)}\nhint: one of {names}", file=sys.stderr)
         return 2
+    # The processes that stand still have to be ended, whatever ends this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     size = QUICK if options.quick else FULL
     if options.rounds:
         size = replace(size, rounds=options.rounds)
@@ -93,11 +97,15 @@ def _run(names: Sequence[str], size: Size, python: str) -> tuple[PeersReport, li
     rows = [
         row for row in ROWS if (row.name in names if names else size.has_extras or not row.is_extra)
     ]
+    if not rows:
+        known = ", ".join(row.name for row in ROWS)
+        raise UserError(f"no row {', '.join(names)}", hint=f"one of {known}")
+    header = Header(schema="filmgate.benchmark.peers", schema_version=2)
     began, place, progress = time.monotonic(), prepare(python), Progress(rows, size)
     results: list[RowResult] = []
     for row in rows:
         results.append(_measure(place, row, size, progress))
-        report = _report(results, place, size, time.monotonic() - began)
+        report = _report(header, results, place, size, time.monotonic() - began)
         paths = write_reports(report)  # what is measured stays, whatever comes next
     return report, [str(path.relative_to(ROOT)) for path in paths]
 
@@ -108,6 +116,7 @@ def _measure(place: Place, row: Row, size: Size, progress: Progress) -> RowResul
     with processes(place, (*row.ours, *row.others_of(size))) as readers:
         for number in range(size.rounds):
             turns.append(run_round(row, size, number, readers, _teller(progress, number)))
+            progress.end_round(row, number)
         progress.say("frames")
         check_frames(place, row, size, readers)
     result = row_result(row, size, turns, place.checks, (load, os.getloadavg()[0]))
@@ -119,12 +128,14 @@ def _teller(progress: Progress, number: int) -> Callable[[str], None]:
     return lambda label: progress.say(f"round {number + 1}: {label}")
 
 
-def _report(results: list[RowResult], place: Place, size: Size, seconds: float) -> PeersReport:
+def _report(
+    header: Header, results: list[RowResult], place: Place, size: Size, seconds: float
+) -> PeersReport:
     frames: dict[str, dict[str, Check | str]] = {}
     for (layout, reader), found in place.checks.items():
         frames.setdefault(layout, {})[reader] = found
     return PeersReport(
-        header=Header(schema="filmgate.benchmark.peers", schema_version=2),
+        header=header,
         machine=this_machine(),
         software=this_software(),
         size=size.name,

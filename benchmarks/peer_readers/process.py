@@ -23,6 +23,8 @@ from benchmarks.peer_readers.task import Answer, Ask, Setup
 
 ANSWER_DEADLINE_SECONDS = 900
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+REAP_SECONDS = 5
+"""What a process that has closed its end gets, so that it is known by its own exit code."""
 STDERR_TAIL_CHARACTERS = 400
 
 
@@ -65,7 +67,8 @@ class ReaderProcess:
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGCONT)
             return self._process
-        self._stderr.truncate(0)
+        self._stderr.seek(0)
+        self._stderr.truncate()
         self._process = subprocess.Popen(
             [self._python, "-m", "benchmarks.peer_readers.sessions"],
             stdin=subprocess.PIPE,
@@ -88,6 +91,8 @@ class ReaderProcess:
         line = process.stdout.readline()
         if line:
             return msgspec.json.decode(line, type=Answer)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(REAP_SECONDS)
         self._end(process)
         return Answer(error=f"its process ended with {process.returncode}: {self._last_words()}")
 

@@ -22,16 +22,32 @@ class Progress:
 
     def begin(self, row: Row) -> None:
         """Say the row, and the time left for all of them."""
-        elapsed, left = time.monotonic() - self._began, sum(self._left.values())
-        if self._done:
-            left *= elapsed / self._done
-        others = self._size.rounds * (len(row.ours) + len(row.others_of(self._size)))
+        samples = self._size.rounds * (len(row.ours) + len(row.others_of(self._size)))
         print(
-            f"{row.name}: {row.says}\n  {self._size.rounds} rounds, at least {others} samples; "
-            f"about {format_seconds(left)} to the end of all rows",
+            f"{row.name}: {row.says}\n  {self._size.rounds} rounds, at least {samples} samples; "
+            f"{self._time_left()}",
             file=sys.stderr,
             flush=True,
         )
+
+    def end_round(self, row: Row, number: int) -> None:
+        """Say how far the row is."""
+        part = _estimated_seconds(row, self._size) / self._size.rounds
+        self._left[row.name] -= part
+        self._done += part
+        self.say("")
+        start = "\r" if self._is_terminal else ""
+        print(
+            f"{start}  round {number + 1} of {self._size.rounds} done; {self._time_left()}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    def _time_left(self) -> str:
+        elapsed, left = time.monotonic() - self._began, sum(self._left.values())
+        if self._done:
+            left *= elapsed / self._done
+        return f"about {format_seconds(max(0.0, left))} to the end of all rows"
 
     def say(self, what: str) -> None:
         """Overwrite the line on a terminal; nothing elsewhere."""
@@ -41,7 +57,7 @@ class Progress:
     def end(self, row: Row, result: RowResult) -> None:
         """Show what the row came to."""
         self.say("")
-        self._done += self._left.pop(row.name)
+        self._left.pop(row.name)
         if self._is_terminal:
             print("\r", end="", file=sys.stderr)
         for one in sorted([*result.ours, *result.others], key=lambda one: -(one.median or 0.0)):

@@ -23,9 +23,9 @@ LOGARITHMIC_FROM = 20.0
 
 
 def write_reports(report: PeersReport, folder: Path = REPORTS) -> list[Path]:
-    """Paths of the three files, named after machine and day."""
-    day = report.header.created_at[:10]
-    stem = folder / f"peers_{kind_of(report.machine)}_{day}"
+    """Paths of the three files, named after machine, day and time: each run has its own."""
+    begun = report.header.created_at[:16].replace(":", "")
+    stem = folder / f"peers_{kind_of(report.machine)}_{begun}"
     content = {
         ".json": msgspec.json.format(msgspec.json.encode(report), indent=2) + b"\n",
         ".md": page(report, stem.with_suffix(".svg").name).encode(),

@@ -17,12 +17,14 @@ from benchmarks.peer_readers.compare import (
     with_neighbours,
 )
 from benchmarks.peer_readers.lines import LINES, judge
+from benchmarks.peer_readers.process import ReaderProcess
 from benchmarks.peer_readers.readers import READERS
 from benchmarks.peer_readers.report import page, write_reports
 from benchmarks.peer_readers.result import Judged, PeersReport, RowResult, row_result
 from benchmarks.peer_readers.rounds import Turn
 from benchmarks.peer_readers.rows import FULL, OURS, QUICK, ROWS, TORCHCODEC, ask_of
-from benchmarks.peer_readers.task import Answer
+from benchmarks.peer_readers.task import Answer, Setup
+from benchmarks.peers import main
 from filmgate.records import Header
 from tests.footage import picture
 
@@ -195,6 +197,25 @@ def test_rows_have_names_of_their_own_and_readers_that_exist() -> None:
         entries = (*row.ours, *row.others_of(FULL))
         assert {entry.reader for entry in entries} <= set(READERS)
         assert len({entry.label for entry in entries}) == len(entries)
+
+
+def test_a_row_that_does_not_exist_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--only", "nothing"]) == 2
+    assert "hint: one of source" in capfd.readouterr().err
+
+
+def test_a_process_that_ends_is_told_and_started_again(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no such decoder >&2; exit 3\n")
+    python.chmod(0o755)
+    setup = Setup(entry=ROW.ours[0], paths=[], catalog="", mappings="", stream=[])
+    process = ReaderProcess(str(python), setup)
+    try:
+        for _ in range(2):
+            answer = process.ask(ask_of(ROW.ours[0], QUICK, 0))
+            assert answer.error == "its process ended with 3: no such decoder"
+    finally:
+        process.close()
 
 
 def test_every_line_names_readers_of_its_row() -> None:
