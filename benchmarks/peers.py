@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import signal
 import sys
 import time
@@ -40,19 +41,16 @@ PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Exit code 0: measured, whoever is faster; 1: a line has no figure; 2: no such row."""
+    """Exit code 0: measured, whoever is faster; 1: a line has no figure; 2: bad arguments."""
     options = _options(arguments)
-    unknown = sorted(set(options.only) - {row.name for row in ROWS})
-    if unknown:
-        names = ", ".join(row.name for row in ROWS)
-        print(f"error: no row {', '.join(unknown)}\nhint: one of {names}", file=sys.stderr)
-        return 2
-    # The processes that stand still have to be ended, whatever ends this one.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     size = QUICK if options.quick else FULL
     if options.rounds:
         size = replace(size, rounds=options.rounds)
-    report, paths = _run(options.only, size, options.python or peers_python())
+    try:
+        report, paths = _run(options.only, size, options.python or peers_python())
+    except UserError as error:
+        print(f"error: {error}\nhint: {error.hint}", file=sys.stderr)
+        return 2
     measured = {row.name for row in report.rows}
     lines = [line for line in report.lines if line.row in measured]
     for line in lines:
@@ -97,9 +95,12 @@ def _run(names: Sequence[str], size: Size, python: str) -> tuple[PeersReport, li
     rows = [
         row for row in ROWS if (row.name in names if names else size.has_extras or not row.is_extra)
     ]
-    if not rows:
+    unknown = sorted(set(names) - {row.name for row in rows})
+    if unknown:
         known = ", ".join(row.name for row in ROWS)
-        raise UserError(f"no row {', '.join(names)}", hint=f"one of {known}")
+        raise UserError(f"no row {', '.join(unknown)}", hint=f"one of {known}")
+    if shutil.which(python) is None:
+        raise UserError(f"no Python {python}", hint="make peers makes .venv-peers, or name another")
     header = Header(schema="filmgate.benchmark.peers", schema_version=2)
     began, place, progress = time.monotonic(), prepare(python), Progress(rows, size)
     results: list[RowResult] = []
@@ -148,4 +149,6 @@ def _report(
 
 
 if __name__ == "__main__":
+    # The processes that stand still have to be ended, whatever ends this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main(sys.argv[1:]))

@@ -137,13 +137,6 @@ def test_parts_are_consecutive_and_cover_the_window() -> None:
     assert rates_of_parts(uneven) == [8.0, 2.0]
 
 
-def test_frames_out_of_the_cache_cost_no_decoding(catalog: Catalog) -> None:
-    job = job_of(workers=0, cache="1GB")
-    bench = bench_feed(job, catalog, seconds=2.0, consumer=None)
-    assert bench.frames_decoded_per_frame_delivered is not None
-    assert bench.frames_decoded_per_frame_delivered < 1
-
-
 @pytest.mark.parametrize("share", [0.0, -0.5, float("nan")])
 def test_a_demand_that_is_no_share_is_refused(share: float) -> None:
     with pytest.raises(UserError, match="times the supply"):
