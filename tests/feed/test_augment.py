@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import colorsys
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -214,7 +215,7 @@ def test_a_dataset_that_would_pass_over_augmentation_is_refused(catalog):
 
 
 def test_a_machine_without_kornia_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "kornia", None)
+    monkeypatch.setitem(sys.modules, "kornia.enhance", None)
     with pytest.raises(UserError, match="colours cannot be changed") as caught:
         augmented(frames_of(), PLAIN, SampleAugmentation(hue=0.1))
     assert "filmgate[augment]" in caught.value.hint

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from types import ModuleType
 
 import torch
@@ -90,17 +91,16 @@ def _changes() -> tuple[_Change, _Change, _Change, _Change]:
 
 
 def _kornia_enhance() -> ModuleType:
+    """An extra that most jobs do without, so it is loaded by those that change colours."""
     try:
         with warnings.catch_warnings():
             # kornia 0.8.3 compiles with it on import; it is not ours to mend.
             warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated")
-            from kornia import enhance
+            return import_module("kornia.enhance")
     except ImportError as error:
         raise UserError(
             f"colours cannot be changed: {error}", hint="pip install 'filmgate[augment]'"
         ) from None
-    module: ModuleType = enhance
-    return module
 
 
 def _mix(frames_BTCHW: torch.Tensor, augmentation: Augmentation) -> torch.Tensor:
