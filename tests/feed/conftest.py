@@ -14,7 +14,7 @@ from filmgate.spec import Augment, Clip, Data, Job, Limits, Train
 from filmgate.spec.job import About
 
 
-def job_of(workers: int = 0, **keys: object) -> Job:
+def job_of(workers: int | None = 0, **keys: object) -> Job:
     """A small job; each key goes to the table that has it."""
     tables = {
         "clip": Clip,

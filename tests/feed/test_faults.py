@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
@@ -343,3 +344,38 @@ def test_a_wide_video_and_a_tall_one_share_a_batch(tmp_path):
         batch = next(feed)
     assert batch.frames_BTCHW.shape == (2, 4, 3, 48, 64)
     assert bool(batch.valid_B.all())
+
+
+def test_a_file_that_hangs_is_given_up_with_and_without_workers(own_catalog, own_footage):
+    """A named pipe that nobody writes to: opening it never comes back."""
+    video = own_footage / "cold" / "cold1.mp4"
+    video.unlink()
+    os.mkfifo(video)
+    seen = []
+    try:
+        for workers in (0, 1):
+            job = job_of(workers, clip_deadline_seconds=0.5, error_budget=1.0)
+            with open_feed(job, own_catalog) as feed:
+                seen.append(take(feed, 6))
+                stats = feed.stats()
+            assert stats.quarantined == ["cold/cold1.mp4"]
+            assert stats.skipped[0].reason == "took longer than 0.5 s"
+        assert all_same(*seen)
+        assert all(bool(batch.valid_B.all()) for batch in seen[0])
+    finally:
+        for _ in range(2):  # the thread that was left behind, if it has not ended yet
+            with contextlib.suppress(OSError):
+                os.close(os.open(video, os.O_WRONLY | os.O_NONBLOCK))
+
+
+def test_a_wait_that_is_broken_off_without_workers_loses_no_clip(catalog):
+    with open_feed(job_of(0), catalog) as feed:
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                next(feed)
+        expected = feed.state_dict()["next_sample"]
+        rest = next(feed)
+    assert rest.sample_start == expected
+    with open_feed(job_of(0), catalog, start_sample=expected) as other:
+        assert all_same([rest], take(other, 1))

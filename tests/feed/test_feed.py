@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import torch
 from filmgate.catalog import Catalog, index_videos
 from filmgate.errors import UserError
 from filmgate.feed import Batch, Feed, open_feed
+from filmgate.work.numa import NearCores
 from tests.feed.conftest import job_of, wait_until
 from tests.footage import read_index, write_video
 
@@ -284,3 +287,63 @@ def test_three_windows_of_a_held_out_clip_are_decoded_once(catalog):
     assert torch.equal(middles, lists[0])
     assert not torch.equal(lists[1][0::3], lists[0])
     assert decoded[1] <= decoded[0]
+
+
+def test_batches_stay_the_same_while_workers_come_and_go(catalog):
+    whole = batches(catalog, 14)
+    seen: list[Batch] = []
+    with open_feed(job_of(1, prefetch_batches=2), catalog) as feed:
+        for count in (1, 3, 2, 4, 1, 2, 1):
+            feed.set_workers(count)
+            seen += take(feed, 2)
+            wait_until(lambda count=count: len(feed.worker_process_ids) == count)
+        stats = feed.stats()
+    assert all_same(whole, seen)
+    assert stats.num_skipped == 0
+    assert [change.num_workers for change in stats.size.changes] == [1, 3, 2, 4, 1, 2, 1]
+
+
+def test_batches_stay_the_same_while_the_feed_finds_its_own_size(catalog, monkeypatch):
+    monkeypatch.setattr("filmgate.feed.tuner.WINDOW_SECONDS", 0.0)
+    monkeypatch.setattr("filmgate.feed.tuner.WINDOWS_TO_SHRINK", 2)
+    monkeypatch.setattr("filmgate.feed.open.num_usable_cores", lambda: 5)
+    whole = batches(catalog, 30)
+    with open_feed(job_of(None, prefetch_batches=None), catalog) as feed:
+        seen = []
+        for batch in feed:
+            seen.append(batch)
+            if 10 < len(seen) < 20:
+                time.sleep(0.05)
+            if len(seen) == 30:
+                break
+        size = feed.stats().size
+    assert all_same(whole, seen)
+    assert size.is_automatic
+    assert size.why.startswith("5 cores less 2 for training, at least 1, make 3 workers at most; ")
+
+
+def test_a_number_of_workers_that_cannot_be_is_refused(catalog):
+    with open_feed(job_of(1, prefetch_batches=2), catalog) as feed:
+        for count in (0, 9):
+            with pytest.raises(UserError, match=f"{count} workers for 8 clips in flight"):
+                feed.set_workers(count)
+    with open_feed(job_of(0), catalog) as feed, pytest.raises(UserError, match="training process"):
+        feed.set_workers(1)
+
+
+def test_workers_are_bound_to_the_cores_near_the_gpu(catalog, monkeypatch):
+    core = min(os.sched_getaffinity(0))
+    near = NearCores(node=1, cores=frozenset({core}), why="NUMA node 1 is near GPU 0000:65:00.0")
+    monkeypatch.setattr("filmgate.feed.open.near_cores", lambda job, device: near)
+    with open_feed(job_of(1), catalog) as feed:
+        next(feed)
+        assert os.sched_getaffinity(feed.worker_process_ids[0]) == {core}
+        assert feed.stats().size.numa_node == 1
+    assert len(os.sched_getaffinity(0)) >= 1
+
+
+def test_nothing_is_bound_where_batches_go_to_no_gpu(catalog):
+    with open_feed(job_of(0), catalog) as feed:
+        assert feed.stats().size.why_numa == "the batches go to no GPU"
+    with open_feed(job_of(0, bind_near_gpu=False), catalog) as feed:
+        assert feed.stats().size.why_numa == "limits.bind_near_gpu is false"

@@ -14,7 +14,7 @@ from filmgate.feed.ahead import Ahead
 from filmgate.feed.clip_maker import failure, order_over, sample_of
 from filmgate.feed.division import Division
 from filmgate.feed.kept_frames import KeptFrames
-from filmgate.feed.line import Line, Place
+from filmgate.feed.line import MAX_PASSED_OVER, Line, Place
 from filmgate.feed.messages import ClipDone, ClipFailed, Effort, FailureKind, Task, Visit
 from filmgate.feed.policy import MAX_SUBSTITUTES, Policy
 from filmgate.feed.stats import Tally
@@ -193,3 +193,25 @@ def test_failures_name_the_frames(bench):
     failed: ClipFailed = bench.policy.failure_of(task, "crash", "why")
     frames = sample_of(bench.order, task).frame_indices_T
     assert failed.place == f"frames {frames.min()} to {frames.max()}"
+
+
+def test_a_worker_is_given_the_videos_that_suit_it_but_no_clip_waits_for_long(bench):
+    videos = [bench.order.video_of(number) for number in range(8)]
+    liked = videos[-1]
+    taken = []
+    while (visit := bench.line.next_visit(lambda video: video == liked)) is not None:
+        taken.append(visit.tasks[0].number)
+    assert sorted(taken) == list(range(8))
+    assert taken != list(range(8))
+    for place, number in enumerate(taken):
+        assert place <= number + MAX_PASSED_OVER
+
+
+def test_the_depth_bounds_the_places_that_are_open_and_can_grow(bench):
+    for task in bench.tasks():
+        bench.done(task)
+    bench.line.set_depth(3)
+    bench.line.release(6)
+    assert [task.number for task in bench.tasks()] == [8]
+    bench.line.set_depth(8)
+    assert [task.number for task in bench.tasks()] == [9, 10, 11, 12, 13]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from filmgate.diagnose.counters import FeedCounters, sum_counters
 from filmgate.diagnose.verdict import LeftOutSteps
@@ -59,7 +61,7 @@ def read_history(lines: Sequence[AnyLine]) -> History:
     settled = sorted(alike & rows.keys())
     keys = {(step.attempt, step.step) for step in counted}
     return History(
-        start=start,
+        start=_with_workers(start, lines),
         attempts=len({line.attempt for line in lines}),
         finished=any(isinstance(line, Finish) for line in lines),
         steps=counted,
@@ -69,6 +71,18 @@ def read_history(lines: Sequence[AnyLine]) -> History:
         left_out=left_out,
         skipped_clips=_num_skipped(lines),
     )
+
+
+def _with_workers(start: Start | None, lines: Iterable[AnyLine]) -> Start | None:
+    """The setup with the workers that the feed had in the end, where it changed them itself."""
+    counts = [
+        line.num_workers
+        for line in lines
+        if isinstance(line, FeedSnapshot) and start and line.attempt == start.attempt
+    ]
+    if start is None or not counts or counts[-1] is None:
+        return start
+    return msgspec.structs.replace(start, num_workers=counts[-1])
 
 
 def num_warm_up_steps(steps: Sequence[Step]) -> int:

@@ -52,6 +52,7 @@ def _verdict(measured: Measured, finding: Finding, telemetry_digest: str) -> Ver
         what_would_tell=finding.what_would_tell,
         device=start.device if start else None,
         num_workers=start.num_workers if start else None,
+        why_workers=start.feed_size if start else None,
         batch_size=start.batch_size if start else None,
         attempts=history.attempts,
         finished=history.finished,

@@ -135,7 +135,7 @@ class Verdict(Record, frozen=True):
     device: str | None
     """As the newest attempt recorded it; None before the first start."""
     num_workers: int | None
-    """Feed workers per rank; 0 decodes in the training process."""
+    """Feed workers per rank, at the end; 0 decodes in the training process."""
     batch_size: int | None
     """Clips per step, over all ranks."""
     attempts: int
@@ -164,3 +164,6 @@ class Verdict(Record, frozen=True):
     """For and against."""
     remedies: list[Remedy]
     """Cheapest first."""
+    why_workers: str | None = None
+    """Where the first number of workers and the length of the queue came from; None where the run
+    did not record it."""

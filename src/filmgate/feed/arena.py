@@ -1,7 +1,7 @@
 """The memory that clips are made in: a ring of slots for those in flight, and the cache's.
 
 Slots have equal size and hold one finished clip each. Those of the ring come first, those of the
-cache are numbered on from them. T C H W of one clip.
+cache are numbered on from them. A clip is (T, C, H, W) in RGB, or (T, P, W) in planes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from filmgate.feed.mapping import (
     shared_memory,
 )
 
-ClipShape = tuple[int, int, int, int]
+ClipShape = tuple[int, ...]
+"""(T, C, H, W) of a clip in RGB, (T, H * 3 / 2, W) of one in planes."""
 
 _ALIGNMENT_BYTES = 64
 _RING_HINT = "lower prefetch_batches in [limits], batch_size in [train], or the size of [clip]"
@@ -83,7 +84,7 @@ class Arena:
         return (handle.ring,) if handle.cache is None else (handle.ring, handle.cache)
 
     def clip(self, slot: int) -> NDArray[np.uint8]:
-        """(T, C, H, W) the slot itself, not a copy."""
+        """The slot itself, not a copy, in the shape of a clip."""
         place = slot - self.plan.num_slots
         assert slot >= 0 and place < self.plan.num_cache_slots
         memory = self._ring if place < 0 or self._cache is None else self._cache

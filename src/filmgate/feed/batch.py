@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from blake3 import blake3
+from numpy.typing import NDArray
 
 from filmgate.catalog.augmentation import SampleAugmentation, changes_pixels, is_mixed
 from filmgate.catalog.order import Order
 from filmgate.feed.augmentation import Augmentation, packed, stack
 from filmgate.feed.line import Place
+from filmgate.feed.messages import PlaneColour
 from filmgate.feed.source import ClipSource
 from filmgate.feed.targets import Targets
+from filmgate.feed.transport import rgb_of_planes
 
 NO_LABEL = -100
 """Label of a masked clip: the one that ``torch.nn.functional.cross_entropy`` leaves out."""
@@ -56,6 +59,14 @@ class Batch:
     """Global number of the batch's first sample over all ranks."""
     augmentation: Augmentation | None = None
     """What is left to be done to the frames, by ``filmgate.feed.augment``; None for nothing."""
+    colours: list[PlaneColour | None] | None = None
+    """(B,) with ``transport = "yuv420p"``: the matrix and range that each clip had until it became
+    RGB, None for masked clips. None where clips were RGB all along."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where ``frames_BTCHW`` and ``labels_B`` are; all else is in host memory."""
+        return self.frames_BTCHW.device
 
 
 def assemble(
@@ -64,11 +75,19 @@ def assemble(
     targets: Targets,
     order: Order,
     sample_start: int,
+    frames_out: torch.Tensor | None = None,
 ) -> Batch:
-    """Copy the clips of some settled places out of their slots into a new batch."""
+    """Copy the clips of some settled places out of their slots into a new batch.
+
+    The frames go to ``frames_out`` where it is given; they are as the slots have them, RGB or (B,
+    T, P, W) in planes.
+    """
     num_clips, num_frames = len(places), source.clip_shape[0]
-    changes = _changes_of(places, order, source.clip_shape[2:])
-    frames_BTCHW = np.empty((num_clips, *source.clip_shape), np.uint8)
+    if frames_out is None:
+        frames_out = torch.from_numpy(np.empty((num_clips, *source.clip_shape), np.uint8))
+    frames_BTCHW: NDArray[np.uint8] = frames_out.numpy()
+    is_planes = len(source.clip_shape) == 3
+    changes = _changes_of(places, order, _picture_size(source.clip_shape))
     labels_B = np.full(num_clips, NO_LABEL, np.int64)
     valid_B = np.zeros(num_clips, np.bool_)
     video_B = np.full(num_clips, NO_VIDEO, np.int64)
@@ -85,7 +104,7 @@ def assemble(
         video_B[row] = place.done.sample.video
         indices_BT[row], times_BT[row] = place.done.sample.frame_indices_T, place.done.times_T
     return Batch(
-        frames_BTCHW=torch.from_numpy(frames_BTCHW),
+        frames_BTCHW=frames_out,
         labels_B=torch.from_numpy(labels_B),
         valid_B=torch.from_numpy(valid_B),
         video_B=torch.from_numpy(video_B),
@@ -97,7 +116,25 @@ def assemble(
         augmentation=(
             stack(changes, has_soft_labels=is_mixed(order.facts.augment)) if changes else None
         ),
+        colours=[_colour_of(place) for place in places] if is_planes else None,
     )
+
+
+def in_rgb(batch: Batch) -> Batch:
+    """The batch with frames in RGB, where ``assemble`` left them in planes; on their device."""
+    if batch.colours is None:
+        return batch
+    return replace(batch, frames_BTCHW=rgb_of_planes(batch.frames_BTCHW, batch.colours))
+
+
+def _colour_of(place: Place) -> PlaneColour | None:
+    return None if place.done is None else place.done.colour
+
+
+def _picture_size(clip_shape: tuple[int, ...]) -> tuple[int, int]:
+    """H, W of a clip in RGB or in planes."""
+    height, width = clip_shape[-2:]
+    return (height, width) if len(clip_shape) == 4 else (height * 2 // 3, width)
 
 
 def _changes_of(

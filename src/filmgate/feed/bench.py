@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed.bench_windows import (
@@ -23,8 +25,10 @@ from filmgate.feed.bench_windows import (
 )
 from filmgate.feed.memory import PeakMemory
 from filmgate.feed.open import open_feed
+from filmgate.feed.sizing import FIRST_BATCHES
 from filmgate.records import Header, Record
 from filmgate.spec import Job
+from filmgate.work.cores import num_usable_cores
 
 
 class Spread(Record, frozen=True):
@@ -109,6 +113,7 @@ def bench_feed(
     """
     if not seconds > 0:
         raise UserError(f"a window of {seconds:g} s", hint="give --seconds a number above 0")
+    job = _fixed(job)
     step_seconds = used = None
     tell, num_windows = on_window or (lambda done, total: None), 1 if consumer is None else 3
     with open_feed(job, catalog) as feed, PeakMemory(lambda: feed.worker_process_ids) as memory:
@@ -118,7 +123,7 @@ def bench_feed(
             consumer = consumer.consumer(supply.clips / supply.seconds, job.train.batch_size)
         if consumer is not None:
             step_seconds = consumer.step_seconds or measure_step(
-                feed, consumer, full_batches=job.limits.prefetch_batches, seconds=seconds
+                feed, consumer, full_batches=feed.stats().size.depth_batches, seconds=seconds
             )
             tell(2, num_windows)
             used = measure_au(feed, consumer, seconds)
@@ -149,6 +154,23 @@ def bench_feed(
         unknown={name: _WHY_UNKNOWN[name] for name, value in known.items() if value is None},
         **known,  # type: ignore[arg-type]
     )
+
+
+def _fixed(job: Job) -> Job:
+    """The job with the numbers set that a feed would change while it is measured.
+
+    One worker per core, less one for the consumer when there are more than two.
+    """
+    limits, cores = job.limits, num_usable_cores()
+    workers = cores - 1 if cores > 2 else cores
+    if limits.cpu_budget_cores is not None:
+        workers = min(workers, limits.cpu_budget_cores)
+    fixed = msgspec.structs.replace(
+        limits,
+        workers=workers if limits.workers is None else limits.workers,
+        prefetch_batches=limits.prefetch_batches or FIRST_BATCHES,
+    )
+    return msgspec.structs.replace(job, limits=fixed)
 
 
 def _may_be_unknown(

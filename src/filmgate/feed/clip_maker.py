@@ -6,7 +6,7 @@ T C H W of one clip.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import av
@@ -28,13 +28,16 @@ from filmgate.feed.messages import (
     Effort,
     FailureKind,
     Made,
+    PlaneColour,
     Task,
     Visit,
 )
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
 from filmgate.feed.picture import Painter, Window
 from filmgate.feed.region import Region
+from filmgate.feed.scaler import Scaler
 from filmgate.feed.watch import Watch
+from filmgate.feed.yuv import paint_yuv, yuv_colour
 from filmgate.spec import Job
 from filmgate.video import FrameTable
 
@@ -48,6 +51,9 @@ class Canvas:
     task: Task
     sample: Sample
     out_TCHW: NDArray[np.uint8]
+    """In planes, (T, P, W), where the job transports them."""
+    colours: set[PlaneColour] = field(default_factory=set)
+    """Of the frames in planes so far; more than one is refused."""
 
 
 class ClipMaker:
@@ -61,6 +67,7 @@ class ClipMaker:
         self._order = order
         self._videos = videos
         self._painter = Painter()
+        self._scaler = Scaler()
 
     def make(
         self, visit: Visit, clip_of_slot: ClipOfSlot, *, clip_deadline_seconds: float | None = None
@@ -113,8 +120,8 @@ class ClipMaker:
                 for task, clip, effort in zip(tasks, clips, efforts, strict=True)
             )
         return tuple(
-            _done(task, clip.sample, video, effort, tuple(kept))
-            for task, clip, effort in zip(tasks, clips, efforts, strict=True)
+            _done(clip, video, effort, tuple(kept))
+            for clip, effort in zip(clips, efforts, strict=True)
         )
 
     def _paint(
@@ -186,7 +193,13 @@ class ClipMaker:
             left_share=clip.sample.crop_left_share,
             flip=clip.sample.flip,
         )
-        self._painter.paint(frame, video.orientation, window, out_CHW)
+        if self._job.data.transport == "rgb24":
+            self._painter.paint(frame, video.orientation, window, out_CHW)
+            return
+        is_scaled = paint_yuv(frame, video.orientation, window, self._scaler, out_CHW)
+        clip.colours.add(PlaneColour(colour=yuv_colour(frame), is_scaled=is_scaled))
+        if len(clip.colours) > 1:
+            raise UnsupportedColour("colour tags or size change within the clip: no yuv420p of it")
 
     def close(self) -> None:
         """Close the decoders."""
@@ -298,17 +311,16 @@ def failure(
     )
 
 
-def _done(
-    task: Task, sample: Sample, video: OpenVideo, effort: Effort, kept: tuple[int, ...]
-) -> ClipDone:
-    table = video.reader.table
+def _done(clip: Canvas, video: OpenVideo, effort: Effort, kept: tuple[int, ...]) -> ClipDone:
+    table, sample = video.reader.table, clip.sample
     return ClipDone(
-        task=task,
+        task=clip.task,
         sample=sample,
         times_T=np.array([table.seconds(int(index)) for index in sample.frame_indices_T]),
         video_id=video.facts.video_id,
         content_digest=video.facts.content_digest,
         label=video.facts.label,
         effort=effort,
+        colour=next(iter(clip.colours), None),
         kept=kept,
     )

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
 from filmgate.errors import FeedError, UserError
 from filmgate.feed.messages import FailureKind, Fault, Made, Ready, Visit
+from filmgate.feed.open_videos import MAX_OPEN_VIDEOS
 from filmgate.feed.process import WorkerProcess
+from filmgate.feed.sizing import VISITS_PER_WORKER
 
-VISITS_PER_WORKER = 2
 START_DEADLINE_SECONDS = 120.0
 """How long a worker may take from its start until it is ready."""
 MAX_FAILED_STARTS = 3
@@ -49,6 +50,20 @@ class _Worker:
     since: float = field(default_factory=time.monotonic)
     """When it was started, and once it is ready, when it began the first of its visits or ran out
     of them."""
+    videos: OrderedDict[int, None] = field(default_factory=OrderedDict)
+    """Rows of the videos that it visited last, about those whose decoders it keeps."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether it could do something and has nothing."""
+        return self.is_ready and not self.visits
+
+    def note_video(self, video: int) -> None:
+        """It visits the video."""
+        self.videos[video] = None
+        self.videos.move_to_end(video)
+        if len(self.videos) > MAX_OPEN_VIDEOS:
+            self.videos.popitem(last=False)
 
     def due(self, clip_deadline_seconds: float) -> float:
         """When it has to be ready, or done with its first visit; never while it is idle."""
@@ -59,8 +74,22 @@ class _Worker:
         return self.since + clip_deadline_seconds * len(self.visits[0].tasks)
 
 
+class Taker:
+    """A worker that has room for a visit, and which videos it had better take."""
+
+    def __init__(self, worker: _Worker, workers: list[_Worker]) -> None:
+        self.worker = worker
+        self._others = [other for other in workers if other is not worker]
+
+    def suits(self, video: int) -> bool:
+        """Whether it has the video open, or nobody has: so that a file is opened by few."""
+        if video in self.worker.videos:
+            return True
+        return not any(video in other.videos for other in self._others)
+
+
 class Crew:
-    """``size`` workers, each made by ``start_process``."""
+    """``size`` workers, each made by ``start_process``; the size may change at any time."""
 
     def __init__(
         self,
@@ -75,6 +104,7 @@ class Crew:
         self._workers: list[_Worker] = []
         self._failed_starts = 0
         self._looked_at = time.monotonic()
+        self._past_idle_seconds = 0.0
 
     @property
     def process_ids(self) -> list[int]:
@@ -84,24 +114,48 @@ class Crew:
     @property
     def idle_seconds(self) -> float:
         """How long the workers that have no task now have had none, added up."""
-        idle = [worker for worker in list(self._workers) if worker.is_ready and not worker.visits]
+        idle = [worker for worker in list(self._workers) if worker.is_idle]
         return sum(time.monotonic() - worker.since for worker in idle)
 
+    @property
+    def all_idle_seconds(self) -> float:
+        """How long workers have had no task, since the first was ready."""
+        return self._past_idle_seconds + self.idle_seconds
+
+    @property
+    def is_starting(self) -> bool:
+        """Whether a worker is not ready yet."""
+        return not all(worker.is_ready for worker in self._workers)
+
     def fill_up(self) -> None:
-        """Start workers until there are ``size`` of them."""
+        """Start workers until there are ``size`` of them; end idle ones when there are more."""
         while len(self._workers) < self.size:
             self._workers.append(_Worker(process=self._start_process()))
+        while len(self._workers) > self.size:
+            idle = next((worker for worker in self._workers if worker.is_idle), None)
+            if idle is None:
+                return  # none of them gets another visit, so soon there is one
+            self._past_idle_seconds += time.monotonic() - idle.since
+            self._bury(idle)
 
-    def has_room(self) -> bool:
-        """Whether ``give`` can be called."""
-        return any(len(worker.visits) < VISITS_PER_WORKER for worker in self._workers)
+    def next_taker(self) -> Taker | None:
+        """The worker that gets the next visit; None when all have enough."""
+        takers = self._workers[: self.size]
+        worker = min(takers, key=lambda worker: len(worker.visits), default=None)
+        if worker is None or len(worker.visits) >= VISITS_PER_WORKER:
+            return None
+        return Taker(worker, takers)
 
-    def give(self, visit: Visit) -> None:
-        """Hand a visit to the worker with the fewest."""
-        worker = min(self._workers, key=lambda worker: len(worker.visits))
-        if not worker.visits and worker.is_ready:
-            worker.since = time.monotonic()
+    def give(self, visit: Visit, taker: Taker) -> None:
+        """Hand it a visit."""
+        worker = taker.worker
+        if worker.is_idle:
+            now = time.monotonic()
+            self._past_idle_seconds += now - worker.since
+            worker.since = now
         worker.visits.append(visit)
+        if visit.video is not None:
+            worker.note_video(visit.video)
         try:
             worker.process.connection.send(visit)
         except (BrokenPipeError, ConnectionResetError):

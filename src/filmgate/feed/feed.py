@@ -9,25 +9,39 @@ workers.
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
 from filmgate.closing import Closing
+from filmgate.errors import FilmgateError, UserError
 from filmgate.feed.ahead import Ahead
-from filmgate.feed.batch import Batch, assemble
+from filmgate.feed.batch import Batch, assemble, in_rgb
+from filmgate.feed.courier import Courier, Parcel
 from filmgate.feed.division import Division
 from filmgate.feed.failures import FailureLog
 from filmgate.feed.frame_store import StorePlan
 from filmgate.feed.kept_frames import KeptFrames
-from filmgate.feed.line import Line
+from filmgate.feed.line import Line, Place
 from filmgate.feed.policy import Policy
+from filmgate.feed.sizing import Size
 from filmgate.feed.source import ClipSource
 from filmgate.feed.state import pack_state, unpack_state
-from filmgate.feed.stats import FeedStats, Tally
+from filmgate.feed.stats import FeedSize, FeedStats, Tally
 from filmgate.feed.targets import Targets
+from filmgate.feed.tuner import Tuner, tuner_of
 from filmgate.spec import Job
+from filmgate.work.numa import NearCores
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Taken:
+    """A batch that has left its slots."""
+
+    places: list[Place]
+    batch: Batch | Parcel
 
 
 class Feed(Closing):
@@ -41,13 +55,19 @@ class Feed(Closing):
         order: Order,
         targets: Targets,
         division: Division,
-        num_workers: int,
+        size: Size,
+        near: NearCores,
+        courier: Courier | None,
         cache_slots: range,
         store_plan: StorePlan | None,
-        open_source: Callable[[], ClipSource],
+        open_source: Callable[[Tuner], ClipSource],
     ) -> None:
-        self.num_workers = num_workers
-        """Worker processes; 0 when clips are made on the consumer's thread."""
+        self._size = size
+        self._near = near
+        self._courier = courier
+        self._on_the_way: deque[_Taken] = deque()
+        self._is_automatic = None in (job.limits.workers, job.limits.prefetch_batches)
+        self._tuner = tuner_of(size, division.rank_batch_size)
         self._order = order
         self._lookahead = job.data.lookahead
         self._cache_slots = cache_slots
@@ -67,6 +87,12 @@ class Feed(Closing):
         self._line: Line | None = None
 
     @property
+    def num_workers(self) -> int:
+        """Worker processes that there are to be now; 0 when clips are made on the consumer's
+        thread."""
+        return self._tuner.num_workers
+
+    @property
     def num_classes(self) -> int:
         """Classes that labels count."""
         return len(self._targets.class_names)
@@ -84,10 +110,10 @@ class Feed(Closing):
 
     @property
     def ready_batches(self) -> int:
-        """Finished batches that wait to be taken."""
+        """Finished batches that wait to be taken, on the way to the device or in their slots."""
         if self._line is None:
             return 0
-        return self._line.num_ready // self._division.rank_batch_size
+        return self._line.num_ready // self._division.rank_batch_size + len(self._on_the_way)
 
     @property
     def worker_process_ids(self) -> list[int]:
@@ -107,18 +133,52 @@ class Feed(Closing):
         than the budget allows or workers cannot run, DeadlineError when nothing moves.
         """
         source, line = self._begin()
+        taken = self._on_the_way.popleft() if self._on_the_way else self._take(source, line)
+        try:
+            self._failures.accept(taken.places)
+        except FilmgateError:
+            self._on_the_way.appendleft(taken)
+            raise
+        self._next_sample += self._division.samples_per_step
+        if self._courier is None or isinstance(taken.batch, Batch):
+            assert isinstance(taken.batch, Batch)
+            return in_rgb(taken.batch)
+        batch = self._courier.receive(taken.batch)
+        if line.num_ready >= self._division.rank_batch_size:
+            self._on_the_way.append(self._take(source, line))
+        return in_rgb(batch)
+
+    def _take(self, source: ClipSource, line: Line) -> _Taken:
+        """The next batch out of the slots, and off to the device. Raises StopIteration."""
         if line.num_open == 0:
             raise StopIteration
-        size = self._division.rank_batch_size
+        size, division = self._division.rank_batch_size, self._division
         places = [source.take(index) for index in range(size)]
-        self._failures.accept(places)
-        self._num_padded += sum(
-            bool(place.done and place.done.sample.is_padded) for place in places
-        )
-        batch = assemble(places, source, self._targets, self._order, self._next_sample)
+        sample = self._next_sample + len(self._on_the_way) * division.samples_per_step
+        if self._courier is None:
+            batch: Batch | Parcel = assemble(places, source, self._targets, self._order, sample)
+        else:
+            staging = self._courier.staging((size, *source.clip_shape))
+            batch = self._courier.send(
+                assemble(places, source, self._targets, self._order, sample, staging)
+            )
         line.release(size)
-        self._next_sample += self._division.samples_per_step
-        return batch
+        return _Taken(places=places, batch=batch)
+
+    def set_workers(self, num_workers: int) -> None:
+        """Have so many from now on; the batches stay the same.
+
+        Where the job leaves the number open it goes on to change by itself. Raises UserError for
+        fewer than one, for more than clips in flight, and when there are none to change.
+        """
+        if not 1 <= num_workers <= self._size.most_clips:
+            raise UserError(
+                f"{num_workers} workers for {self._size.most_clips} clips in flight",
+                hint="give a number from 1 to the clips in flight, or open the feed with workers=0",
+            )
+        self.start()
+        assert self._source is not None
+        self._source.set_workers(num_workers)
 
     def stats(self) -> FeedStats:
         """The counters since the feed was opened."""
@@ -129,6 +189,21 @@ class Feed(Closing):
             num_skipped=self._failures.num_failed,
             skipped=self._failures.listed,
             quarantined=self._policy.quarantined_ids,
+            size=self._sizes(),
+        )
+
+    def _sizes(self) -> FeedSize:
+        tuner = self._tuner
+        return FeedSize(
+            num_workers=tuner.num_workers,
+            most_workers=max(self._size.most_workers, tuner.num_workers),
+            depth_batches=tuner.depth_batches,
+            most_depth_batches=self._size.most_depth_batches,
+            is_automatic=self._is_automatic,
+            why=self._size.why,
+            changes=list(tuner.changes),
+            numa_node=self._near.node,
+            why_numa=self._near.why,
         )
 
     def state_dict(self) -> dict[str, int | str]:
@@ -150,7 +225,7 @@ class Feed(Closing):
         Raises UserError when memory is too small for the clips in flight.
         """
         if self._source is None:
-            self._source = self._open_source()
+            self._source = self._open_source(self._tuner)
             self._kept_frames = KeptFrames(self._store_plan, self._order, self._catalog)
             self._at_exit = weakref.finalize(self, self._source.close)
 
@@ -159,6 +234,7 @@ class Feed(Closing):
         if self._source is not None and self._at_exit is not None:
             self._source.close()
             self._at_exit.detach()
+        self._on_the_way.clear()
         self._source = self._line = self._at_exit = None
 
     def _begin(self) -> tuple[ClipSource, Line]:
@@ -176,6 +252,7 @@ class Feed(Closing):
                 kept_frames=self._kept_frames,
                 tally=self._tally,
                 num_slots=self._source.num_slots,
+                depth=self._tuner.depth_batches * self._tuner.batch_clips,
                 wake=self._source.wake,
             )
             self._source.begin(self._line)
@@ -185,6 +262,7 @@ class Feed(Closing):
         """Go on at a sample; clips in flight are given up, together with the workers at them."""
         if self._line is not None and self._line.num_open:
             self.close()
+        self._on_the_way.clear()
         self._line = None
         self._division = replace(self._division, first=next_sample)
         self._next_sample = next_sample

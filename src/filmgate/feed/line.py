@@ -1,17 +1,19 @@
-"""The line of clips: made out of order, delivered in order, in a ring of slots that bounds both.
+"""The line of clips: made out of order, delivered in order, with so many slots that bound both.
 
-Place p of the line uses slot p modulo the number of slots. A place is opened when the place that
-used its slot before has been delivered, so the consumer's pace is the limit of everything: while
-it sleeps, all slots fill up and the workers wait.
+A place is opened when there is a slot for it, and keeps the slot until it is delivered, so the
+consumer's pace is the limit of everything: while it sleeps, all slots fill up and the workers wait.
+How many places are open at most, the depth, may change while the line runs.
 """
 
 from __future__ import annotations
 
+import heapq
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from filmgate.errors import DeadlineError
 from filmgate.feed.ahead import Ahead
@@ -23,6 +25,8 @@ from filmgate.feed.stats import Tally
 
 MAX_CRASHES = 2
 """Workers that one clip may take with it before it counts as failed."""
+MAX_PASSED_OVER = 4
+"""Clips that may be started before the first that waits, because they suit a worker better."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -30,7 +34,10 @@ class Place:
     """One place of the line, and what became of it."""
 
     position: int
+    own_slot: int
+    """The slot that is its own until it is delivered."""
     slot: int
+    """Where its clip lies, or is to lie: its own slot, one of the cache, or none."""
     number: int
     """Global number of its sample; past the end of a finite list it is padding."""
     failures: list[ClipFailed] = field(default_factory=list)
@@ -39,6 +46,15 @@ class Place:
     """The clip in its slot; None when the place is masked, or not settled yet."""
     is_settled: bool = False
     num_crashes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Waiting:
+    """A task that no worker has yet."""
+
+    task: Task
+    video: int
+    """Row of the catalog."""
 
 
 class Line:
@@ -54,18 +70,25 @@ class Line:
         tally: Tally,
         num_slots: int,
         wake: Callable[[], None],
+        depth: int | None = None,
     ) -> None:
         self._division = division
         self._policy = policy
         self._ahead = ahead
         self._kept_frames = kept_frames
         self._tally = tally
-        self._num_slots = num_slots
+        # A heap: low slots first, so that no more memory is touched than the depth needs.
+        self._free_slots = list(range(num_slots))
+        self._depth = min(depth or num_slots, num_slots)
         self._wake = wake
         self._changed = threading.Condition()
         self._places: deque[Place] = deque()
-        self._todo: OrderedDict[int, Task] = OrderedDict()
+        self._todo: OrderedDict[int, _Waiting] = OrderedDict()
         """Place -> its task."""
+        self._num_passed_over = 0
+        self._num_released = 0
+        self._waited_seconds = 0.0
+        self._waiting_since: float | None = None
         self._next_position = 0
         self._error: BaseException | None = None
         self._num_events = 0
@@ -75,23 +98,33 @@ class Line:
         with self._changed:
             self._open_places()
 
-    def next_visit(self) -> Visit | None:
+    def next_visit(self, suits: Callable[[int], bool] | None = None) -> Visit | None:
         """What is to be started next; None when there is nothing for now.
 
-        The task at the front, with the clips of the same video that wait as well and, as far as
-        the cache has slots, with those that later epochs ask for. Clips whose frames are all in
-        the store are settled at once.
+        The task at the front, or one close behind it whose video ``suits`` better, with the clips
+        of the same video that wait as well and, as far as the cache has slots, with those that
+        later epochs ask for. Clips whose frames are all in the store are settled at once.
         """
         with self._changed:
             while self._todo:
-                _, task = self._todo.popitem(last=False)
-                may_fill = not self._ahead.is_alone(self._policy.video_of(task))
-                served = self._kept_frames.serve(task, may_fill=may_fill)
+                chosen = self._pop(suits)
+                may_fill = not self._ahead.is_alone(chosen.video)
+                served = self._kept_frames.serve(chosen.task, may_fill=may_fill)
                 if isinstance(served, Task):
-                    return Visit(tasks=(served, *self._companions(task)))
+                    tasks = (served, *self._companions(chosen))
+                    return Visit(tasks=tasks, video=chosen.video)
                 self._tally.add_from_cache()
                 self.settle(served)
             return None
+
+    def _pop(self, suits: Callable[[int], bool] | None) -> _Waiting:
+        """Take the first task out that suits; the front one when none does or it waited enough."""
+        front = position = next(iter(self._todo))
+        if suits is not None and self._num_passed_over < MAX_PASSED_OVER:
+            near = islice(self._todo.items(), MAX_PASSED_OVER + 1)
+            position = next((p for p, waiting in near if suits(waiting.video)), front)
+        self._num_passed_over = 0 if position == front else self._num_passed_over + 1
+        return self._todo.pop(position)
 
     def settle(self, reply: Made) -> None:
         """Take the report on a task."""
@@ -137,8 +170,13 @@ class Line:
         ``patience_seconds``.
         """
         with self._changed:
-            while (place := self.look(index)) is None:
-                self._wait_for_event(patience_seconds)
+            self._waiting_since = time.monotonic()
+            try:
+                while (place := self.look(index)) is None:
+                    self._wait_for_event(patience_seconds)
+            finally:
+                self._waited_seconds = self.waited_seconds
+                self._waiting_since = None
             return place
 
     def look(self, index: int) -> Place | None:
@@ -162,9 +200,30 @@ class Line:
         """The first ``count`` places are delivered and their slots free."""
         with self._changed:
             for _ in range(count):
-                self._ahead.free(self._places.popleft().slot)
+                place = self._places.popleft()
+                self._ahead.free(place.slot)
+                heapq.heappush(self._free_slots, place.own_slot)
+            self._num_released += count
             self._open_places()
         self._wake()
+
+    def set_depth(self, depth: int) -> None:
+        """Open so many places at most from now on; those that are open stay."""
+        with self._changed:
+            if depth != self._depth:
+                self._depth = depth
+                self._open_places()
+
+    @property
+    def waited_seconds(self) -> float:
+        """How long the consumer has waited for places, up to now."""
+        since = self._waiting_since
+        return self._waited_seconds + (0.0 if since is None else time.monotonic() - since)
+
+    @property
+    def num_released(self) -> int:
+        """Places that are delivered."""
+        return self._num_released
 
     @property
     def num_open(self) -> int:
@@ -182,13 +241,14 @@ class Line:
             return len(self._places)
 
     def _open_places(self) -> None:
-        while len(self._places) < self._num_slots:
+        while len(self._places) < self._depth and self._free_slots:
             position = self._next_position
             if self._division.is_past_end(position):
                 return
             self._next_position += 1
             number = self._division.number(position)
-            place = Place(position=position, slot=self._own_slot(position), number=number)
+            slot = heapq.heappop(self._free_slots)
+            place = Place(position=position, own_slot=slot, slot=slot, number=number)
             self._places.append(place)
             if self._division.is_padding(number):
                 place.is_settled = True
@@ -197,9 +257,6 @@ class Line:
                 self._tally.add_from_cache()
             elif not self._ahead.is_promised(position):
                 self._plan(place)
-
-    def _own_slot(self, position: int) -> int:
-        return position % self._num_slots
 
     def _settle_place(self, place: Place, reply: Made) -> None:
         if isinstance(reply, ClipDone):
@@ -210,14 +267,14 @@ class Line:
         place.failures.append(reply)
         self._plan(place)
 
-    def _companions(self, task: Task) -> Iterator[Task]:
-        for position, number in self._ahead.companions(task):
+    def _companions(self, chosen: _Waiting) -> Iterator[Task]:
+        for position, number in self._ahead.companions(chosen.task):
             if position < self._next_position:
                 waiting = self._todo.get(position)
-                if waiting is not None and waiting.attempt == 0:
+                if waiting is not None and waiting.task.attempt == 0:
                     del self._todo[position]
-                    yield waiting
-            elif not self._policy.is_left_out(self._policy.video_of(task), number):
+                    yield waiting.task
+            elif not self._policy.is_left_out(chosen.video, number):
                 promised = self._ahead.promise(position, number)
                 if promised is not None:
                     yield promised
@@ -235,18 +292,18 @@ class Line:
             self.settle(self._policy.failure_of(task, kind, reason))
 
     def _queue_again(self, place: Place, task: Task) -> None:
-        place.slot = self._own_slot(place.position)
+        place.slot = place.own_slot
         self._queue(replace(task, slot=place.slot, have=b"", fill=False), at_front=True)
 
     def _queue(self, task: Task, *, at_front: bool) -> None:
-        self._todo[task.position] = task
+        self._todo[task.position] = _Waiting(task=task, video=self._policy.video_of(task))
         if at_front:
             self._todo.move_to_end(task.position, last=False)
 
     def _plan(self, place: Place) -> None:
         """Queue what the policy wants next for a place, or leave it masked."""
         is_new = not place.failures
-        place.slot = self._own_slot(place.position)
+        place.slot = place.own_slot
         task = self._policy.next_task(
             position=place.position, slot=place.slot, number=place.number, failures=place.failures
         )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog.sample import Sample
+from filmgate.feed.colour import Colour
 
 FailureKind = Literal["unreadable", "undecodable", "deadline", "crash", "quarantined"]
 
@@ -32,6 +33,16 @@ class Task:
     """Keep the frames that come out of the decoder with the missing ones as well."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlaneColour:
+    """How the planes of a clip become RGB."""
+
+    colour: Colour
+    """Matrix and range, of all frames of the clip."""
+    is_scaled: bool
+    """Whether chroma is to be interpolated, because it was scaled; else it is repeated."""
+
+
 IN_STORE = -1
 """Slot of a clip that needs none, because all of its frames are in the store."""
 
@@ -42,6 +53,8 @@ class Visit:
 
     tasks: tuple[Task, ...]
     """The clip that is wanted first, and those made on the way; at least one."""
+    video: int | None = None
+    """Row of the catalog; None where it does not matter which worker makes them."""
 
     @property
     def does_more(self) -> bool:
@@ -78,6 +91,8 @@ class ClipDone:
     label: str | None
     """As the catalog has it."""
     effort: Effort
+    colour: PlaneColour | None = None
+    """How its planes become RGB; None where it is RGB."""
     kept: tuple[int, ...] = ()
     """Frames of the video that were written into the store on the way."""
 

@@ -47,6 +47,8 @@ class Setup:
     split: Split
     order_digest: str
     """Of the feed's order, which the worker's own has to be."""
+    cores: frozenset[int] | None = None
+    """Where it runs; None: wherever the feed's process may."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,6 +84,7 @@ def start_process(
     catalog: Catalog,
     split: Split,
     order_digest: str,
+    cores: frozenset[int] | None = None,
 ) -> WorkerProcess:
     """Start a worker; its first message says that it is ready."""
     ours, theirs = multiprocessing.Pipe()
@@ -103,6 +106,7 @@ def start_process(
         catalog=catalog,
         split=split,
         order_digest=order_digest,
+        cores=cores,
     )
     with contextlib.suppress(BrokenPipeError):  # it is dead already, as its closed pipe will say
         ours.send(setup)

@@ -1,4 +1,4 @@
-"""Where the consumer gets its clips from: worker processes, or its own thread.
+"""Where the consumer gets its clips from: worker processes, or a thread of its own (``local``).
 
 Both fill the places of a ``Line`` and give the same clips for the same line.
 T C H W of one clip.
@@ -10,21 +10,23 @@ import contextlib
 import multiprocessing
 import os
 import threading
+import time
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.feed.arena import Arena, ClipShape
-from filmgate.feed.clip_maker import ClipMaker
+from filmgate.feed.clip_maker import ClipOfSlot
 from filmgate.feed.crew import START_DEADLINE_SECONDS, Crew, Lost
 from filmgate.feed.frame_store import FrameStore
 from filmgate.feed.line import Line, Place
 from filmgate.feed.messages import IN_STORE
+from filmgate.feed.tuner import Reading, Tuner
 
 CLOSE_DEADLINE_SECONDS = 30.0
 """How long the pump may take to end its workers."""
-IDLE_LOOK_SECONDS = 5.0
+IDLE_LOOK_SECONDS = 1.0
 """The pump looks around this often even when nothing happens."""
 
 
@@ -32,7 +34,9 @@ class ClipSource(Protocol):
     """What the feed asks of a source."""
 
     num_slots: int
-    """Clips it can hold; the line opens as many places."""
+    """Clips it can hold."""
+    tuner: Tuner
+    """How many workers and places there are to be now."""
     clip_shape: ClipShape
     """(T, C, H, W) of each clip."""
 
@@ -56,12 +60,15 @@ class ClipSource(Protocol):
     def idle_seconds(self) -> float:
         """How long the workers that have no task now have had none, added up."""
 
+    def set_workers(self, num_workers: int) -> None:
+        """So many from now on. Raises UserError for a source that has none."""
+
     def close(self) -> None:
         """End it. May be called again."""
 
 
 def copy_clip(
-    place: Place, arena: Arena, store: FrameStore | None, out_TCHW: NDArray[np.uint8]
+    place: Place, clip_of_slot: ClipOfSlot, store: FrameStore | None, out_TCHW: NDArray[np.uint8]
 ) -> None:
     """Copy a settled place's clip out of its slot, or put it together from kept frames."""
     assert place.done is not None
@@ -69,69 +76,21 @@ def copy_clip(
         assert store is not None
         store.write_clip(place.done.sample, out_TCHW)
     else:
-        out_TCHW[:] = arena.clip(place.slot)
-
-
-class LocalSource:
-    """Makes each clip when it is asked for, on the thread that asks."""
-
-    def __init__(
-        self,
-        maker: ClipMaker,
-        arena: Arena,
-        store: FrameStore | None,
-        clip_deadline_seconds: float,
-    ) -> None:
-        self.num_slots = arena.plan.num_slots
-        self.clip_shape = arena.plan.clip_shape
-        self._maker = maker
-        self._arena = arena
-        self._store = store
-        self._deadline_seconds = clip_deadline_seconds
-        self._line: Line | None = None
-
-    process_ids: list[int] = []
-    idle_seconds = 0.0
-
-    def begin(self, line: Line) -> None:
-        """Take clips from this line."""
-        self._line = line
-        line.begin()
-
-    def wake(self) -> None:
-        """Nothing sleeps here."""
-
-    def take(self, index: int) -> Place:
-        """Make clips until the place is settled."""
-        assert self._line is not None
-        while (place := self._line.look(index)) is None:
-            visit = self._line.next_visit()
-            if visit is None:  # the clip came out of the store
-                continue
-            for made in self._maker.make(
-                visit, self._arena.clip, clip_deadline_seconds=self._deadline_seconds
-            ):
-                self._line.settle(made)
-        return place
-
-    def write_clip(self, place: Place, out_TCHW: NDArray[np.uint8]) -> None:
-        """From its slot or from the store."""
-        copy_clip(place, self._arena, self._store, out_TCHW)
-
-    def close(self) -> None:
-        """Close the decoders."""
-        self._maker.close()
-        self._arena.close()
-        if self._store is not None:
-            self._store.close()
+        out_TCHW[:] = clip_of_slot(place.slot)
 
 
 class PooledSource:
     """Workers fill the slots of an arena; one thread, the pump, gives them tasks and hears them."""
 
     def __init__(
-        self, arena: Arena, store: FrameStore | None, crew: Crew, visit_deadline_seconds: float
+        self,
+        arena: Arena,
+        store: FrameStore | None,
+        crew: Crew,
+        visit_deadline_seconds: float,
+        tuner: Tuner,
     ) -> None:
+        self.tuner = tuner
         self.num_slots = arena.plan.num_slots
         self.clip_shape = arena.plan.clip_shape
         self._arena = arena
@@ -141,6 +100,7 @@ class PooledSource:
         self._patience_seconds = visit_deadline_seconds + START_DEADLINE_SECONDS + 60
         self._owner = os.getpid()
         self._line: Line | None = None
+        self._past_lines = (0.0, 0)
         self._wake_reader, self._wake_writer = multiprocessing.Pipe(duplex=False)
         self._stop = threading.Event()
         self._error: BaseException | None = None
@@ -153,6 +113,12 @@ class PooledSource:
     def begin(self, line: Line) -> None:
         """Give out the visits of this line."""
         line.begin()
+        if self._line is not None:
+            waited_seconds, num_released = self._past_lines
+            self._past_lines = (
+                waited_seconds + self._line.waited_seconds,
+                num_released + self._line.num_released,
+            )
         self._line = line
         if self._error is not None:
             line.fail(self._error)
@@ -165,7 +131,7 @@ class PooledSource:
 
     def write_clip(self, place: Place, out_TCHW: NDArray[np.uint8]) -> None:
         """From its slot or from the store."""
-        copy_clip(place, self._arena, self._store, out_TCHW)
+        copy_clip(place, self._arena.clip, self._store, out_TCHW)
 
     @property
     def process_ids(self) -> list[int]:
@@ -176,6 +142,11 @@ class PooledSource:
     def idle_seconds(self) -> float:
         """Of the crew."""
         return self._crew.idle_seconds
+
+    def set_workers(self, num_workers: int) -> None:
+        """Start or end some at the next look around; their number goes on to change by itself."""
+        self.tuner.set_workers(num_workers, "as it was asked for", self._reading().num_batches)
+        self.wake()
 
     def wake(self) -> None:
         """Make the pump look at the line now."""
@@ -200,6 +171,7 @@ class PooledSource:
         """The pump's life."""
         try:
             while not self._stop.is_set():
+                self._tune()
                 self._crew.fill_up()
                 self._give_visits()
                 self._hear()
@@ -213,11 +185,32 @@ class PooledSource:
 
     def _give_visits(self) -> None:
         line = self._line
-        while line is not None and self._crew.has_room():
-            visit = line.next_visit()
+        while line is not None and (taker := self._crew.next_taker()) is not None:
+            visit = line.next_visit(taker.suits)
             if visit is None:
                 return
-            self._crew.give(visit)
+            self._crew.give(visit, taker)
+
+    def _tune(self) -> None:
+        if self._crew.is_starting:
+            self.tuner.begin_window()
+        else:
+            self.tuner.look(self._reading())
+        self._crew.size = self.tuner.num_workers
+        if self._line is not None:
+            self._line.set_depth(self.tuner.depth_batches * self.tuner.batch_clips)
+
+    def _reading(self) -> Reading:
+        waited_seconds, num_released = self._past_lines
+        if self._line is not None:
+            waited_seconds += self._line.waited_seconds
+            num_released += self._line.num_released
+        return Reading(
+            seconds=time.monotonic(),
+            waited_seconds=waited_seconds,
+            idle_seconds=self._crew.all_idle_seconds,
+            num_batches=num_released // self.tuner.batch_clips,
+        )
 
     def _hear(self) -> None:
         events = self._crew.wait(self._wake_reader, IDLE_LOOK_SECONDS)

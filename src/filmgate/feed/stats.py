@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from typing import Literal
 
 from filmgate.feed.messages import ClipDone, ClipFailed
+from filmgate.feed.tuner import SizeChange
 from filmgate.records import Record
 
 
@@ -25,6 +26,29 @@ class Skipped(Record, frozen=True):
     """One clause."""
     action: Literal["masked", "substituted"]
     """What became of its place in the batch."""
+
+
+class FeedSize(Record, frozen=True):
+    """How many workers a feed has and how many batches it keeps ready, and why."""
+
+    num_workers: int
+    """Worker processes now; 0 when clips are made on the consumer's thread."""
+    most_workers: int
+    """Workers that it may have while training is busy."""
+    depth_batches: int
+    """Batches in the making or ready, now."""
+    most_depth_batches: int
+    """As many at most."""
+    is_automatic: bool
+    """Whether any of these numbers was chosen, and may change, without the job saying so."""
+    why: str
+    """Where the numbers at the start come from."""
+    changes: list[SizeChange]
+    """What changed since, at most the first 100."""
+    numa_node: int | None
+    """Where the workers are bound to; None where they are not."""
+    why_numa: str
+    """The GPU that the node is near, or why nothing is bound."""
 
 
 class FeedStats(Record, frozen=True):
@@ -59,6 +83,8 @@ class FeedStats(Record, frozen=True):
     """The first of them, at most 1000."""
     quarantined: list[str]
     """``video_id`` of videos that are not tried any more."""
+    size: FeedSize
+    """Workers and queue, chosen or given."""
 
 
 class Tally:
@@ -103,6 +129,7 @@ class Tally:
         num_skipped: int,
         skipped: list[Skipped],
         quarantined: list[str],
+        size: FeedSize,
     ) -> FeedStats:
         """The sums up to now; ``idle_seconds`` are those of waits that still go on."""
         with self._lock:
@@ -121,4 +148,5 @@ class Tally:
                 num_skipped=num_skipped,
                 skipped=list(skipped),
                 quarantined=list(quarantined),
+                size=size,
             )

@@ -23,6 +23,8 @@ def main(connection_descriptor: int, lifeline: int) -> None:
     connection: Connection = Connection(connection_descriptor)
     try:
         setup: Setup = connection.recv()
+        if setup.cores is not None:
+            os.sched_setaffinity(0, setup.cores)
         arena = open_arena(setup.arena)
         store = open_store(setup.store)
         maker = make_clip_maker(

@@ -38,13 +38,16 @@ def paint_yuv(
     window: Window,
     scaler: Scaler,
     out: NDArray[np.uint8],
-) -> None:
-    """Write the window into ``out``, uint8 (H * 3 / 2, W). Raises UnsupportedColour."""
+) -> bool:
+    """Write the window into ``out``, uint8 (H * 3 / 2, W). Raises UnsupportedColour.
+
+    Whether chroma samples are new ones, made by scaling, rather than those of the frame.
+    """
     if window.region is not None:
         rectangle = stored_rectangle(frame, orientation, window.region)
         frame = scaler.cropper.cut(frame, rectangle)
     scaled = even(scaled_size(frame, orientation, window))
-    planes = _planes(frame, orientation.turned_back(scaled), scaler)
+    planes, is_scaled = _planes(frame, orientation.turned_back(scaled), scaler)
     top = crop_offset(scaled[0] - window.size[0], window.top_share) // 2
     left = crop_offset(scaled[1] - window.size[1], window.left_share) // 2
     for plane, out_HW in zip(planes, split(out, window.size), strict=True):
@@ -54,16 +57,20 @@ def paint_yuv(
         columns = slice(step * left, step * left + out_HW.shape[1])
         cut = picture[rows, columns]
         np.copyto(out_HW, cut[:, ::-1] if window.flip else cut)
+    return is_scaled
 
 
-def _planes(frame: av.VideoFrame, size: Size, scaler: Scaler) -> list[NDArray[np.uint8]]:
+def _planes(
+    frame: av.VideoFrame, size: Size, scaler: Scaler
+) -> tuple[list[NDArray[np.uint8]], bool]:
+    """Y, Cb and Cr, and whether they were made anew."""
     colour, name = colour_of(frame), frame.format.name
     if name in QUICK_FORMATS and size == (frame.height, frame.width):
-        return planes_of(frame)
+        return planes_of(frame), False
     planes = planes_of(scaler.scale(frame, size, "yuv420p", colour, target_range=colour.range))
     if is_gray(frame):
         planes[1:] = [np.full_like(plane, 128) for plane in planes[1:]]
-    return planes
+    return planes, True
 
 
 def even(size: Size) -> Size:

@@ -48,6 +48,11 @@ class Start(Line, frozen=True, tag="start"):
     """CPU cores this process may use (affinity and cgroup); None where it was not recorded."""
     train_threads: int | None = None
     """CPU threads of the training process; None where it was not recorded."""
+    feed_size: str | None = None
+    """Where the number of workers and the length of the queue come from; None where it was not
+    recorded."""
+    feed_is_automatic: bool | None = None
+    """Whether they may change on the way; None where it was not recorded."""
 
 
 class Step(Line, frozen=True, tag="step"):
@@ -107,6 +112,12 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     worker_cpu_seconds: float | None = None
     """CPU time of the workers, user and system; well below busy time means that they waited for
     storage or for a core. None where it was not recorded."""
+    num_workers: int | None = None
+    """Worker processes at that time; None where it was not recorded."""
+    depth_batches: int | None = None
+    """Batches in the making or ready at that time; None where it was not recorded."""
+    numa_node: int | None = None
+    """Where the workers are bound to; None where they are not."""
 
 
 class Save(Line, frozen=True, tag="save"):

@@ -114,6 +114,10 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """Epochs whose clips of a video are made in one visit to it, so that frames are decoded once
     for several clips; 1 makes each clip by itself. The clips are the same. Those of later epochs
     wait in ``cache``."""
+    transport: Literal["rgb24", "yuv420p"] = "rgb24"
+    """What clips are from the workers to the training device. ``yuv420p`` takes half the memory and
+    half the bandwidth, and becomes RGB on the device, a few levels off; height and width have to be
+    even, windows begin on even rows and columns, and decoded frames cannot be cached."""
     short: Literal["raise", "repeat-last", "loop"] = "repeat-last"
     """What a clip longer than its video does; counted in the report."""
     on_error: Literal["raise", "skip", "substitute"] = "substitute"
@@ -158,10 +162,20 @@ class Limits(Record, frozen=True, forbid_unknown_fields=True):
     """``[limits]``: what the run may take of the machine."""
 
     workers: Annotated[int, Meta(ge=0, le=1024)] | None = None
-    """Feed worker processes; 0 decodes in the training process; unset: one per core, less one for
-    training when there are more than two cores; never more than clips in flight."""
-    prefetch_batches: Positive = 4
-    """Finished or half-filled batches kept ready; with the batch size it bounds shared memory."""
+    """Feed worker processes of each rank; 0 decodes in the training process; unset: as many as the
+    trainer needs, at most one for each core of this rank that training leaves. Never more than
+    clips in flight."""
+    cpu_budget_cores: Annotated[int, Meta(ge=1, le=1024)] | None = None
+    """Cores that the feed's workers of each rank may fill; unset: those of this process, divided by
+    the ranks on this machine, less ``train_threads`` (unset: 1, or 2 where training runs on the
+    CPU); more as long as training waits for data."""
+    prefetch_batches: Positive | None = None
+    """Finished or half-filled batches kept ready; with the batch size it bounds shared memory.
+    Unset: 4 or more, growing where clips come in bursts, within a quarter of the available memory
+    of this machine, divided by its ranks."""
+    bind_near_gpu: bool = True
+    """Run the workers of a rank on the cores of the NUMA node that its GPU hangs on, where the
+    machine tells it."""
     cache: Annotated[str, Meta(pattern=r"^[0-9]+([.][0-9]+)? ?([kKMGT]i?)?B?$")] | None = None
     """Memory for decoded pixels, for example ``8GB``; unset: none. It holds the clips of later
     epochs with ``lookahead``, and otherwise decoded frames for repeated use."""

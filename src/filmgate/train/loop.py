@@ -199,6 +199,9 @@ class Loop:
             skipped=stats.num_skipped,
             skipped_in_run=self.progress.num_skipped,
             worker_cpu_seconds=stats.worker_cpu_seconds,
+            num_workers=stats.size.num_workers,
+            depth_batches=stats.size.depth_batches,
+            numa_node=stats.size.numa_node,
         )
 
 

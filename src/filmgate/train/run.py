@@ -123,7 +123,7 @@ class _Attempt:
         )
         commits.open()
         with repeatable(self.job.job.seed, self.origin.train_threads, device):
-            with open_feed(self.job, self.catalog, split="train") as feed:
+            with open_feed(self.job, self.catalog, split="train", device=device) as feed:
                 learner = make_learner(self.job, feed.num_classes, device)
                 progress = self._resume(learner, feed, commits.newest())
                 progress = self._train(learner, feed, progress, commits)
@@ -157,7 +157,7 @@ class _Attempt:
     def _train(
         self, learner: Learner, feed: Feed, progress: Progress, commits: CommitFolder
     ) -> Progress:
-        clip = self.job.clip
+        clip, size = self.job.clip, feed.stats().size
         self.journal.write(
             Start,
             header=Header(schema="filmgate.telemetry", schema_version=1, inputs=self._inputs()),
@@ -170,6 +170,8 @@ class _Attempt:
             clip_bytes=clip.frames * clip.height * clip.width * 3,
             cores=num_usable_cores(),
             train_threads=self.origin.train_threads,
+            feed_size=size.why,
+            feed_is_automatic=size.is_automatic,
         )
         loop = Loop(
             job=self.job,
@@ -210,7 +212,7 @@ class _Attempt:
         started = time.perf_counter()
         try:
             with (
-                open_feed(self.job, self.catalog, split="holdout") as feed,
+                open_feed(self.job, self.catalog, split="holdout", device=learner.device) as feed,
                 self.stop.breaks_wait(),
             ):
                 score = evaluate(
