@@ -139,6 +139,9 @@ class Feed(Closing):
         except FilmgateError:
             self._on_the_way.appendleft(taken)
             raise
+        self._num_padded += sum(
+            bool(place.done and place.done.sample.is_padded) for place in taken.places
+        )
         self._next_sample += self._division.samples_per_step
         if self._courier is None or isinstance(taken.batch, Batch):
             assert isinstance(taken.batch, Batch)
