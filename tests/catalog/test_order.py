@@ -33,7 +33,7 @@ CLIPS = st.builds(
         st.builds(lambda stride: {"stride": stride}, st.integers(1, 5)),
         st.builds(lambda fps: {"fps": fps}, st.sampled_from([1, 5, 12.5, 23.976, 25, 60.0])),
     ),
-    st.sampled_from(["random", "centre"]),
+    st.sampled_from(["random", "centre", "random-resized"]),
     st.booleans(),
     st.sampled_from(["random", "random", "uniform", "dense"]),
 )
@@ -112,6 +112,7 @@ def facts_of(sample: Sample) -> tuple:
         sample.crop_left_share,
         sample.flip,
         sample.is_padded,
+        sample.resized_crop,
     )
 
 

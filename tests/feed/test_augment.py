@@ -152,6 +152,37 @@ def test_workers_looking_ahead_and_cache_change_no_augmented_pixel(catalog, keys
     assert not torch.equal(outcome(plain[0]), plain[0].frames_BTCHW / 255)
 
 
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"sampling": "dense", "clips_per_video": 3},
+        {"sampling": "uniform", "stride": None, "clips_per_video": 2},
+        {"fps": 10.0, "short": "loop", "weights": "class-balanced"},
+        {"frames": 40, "short": "loop"},
+        {"frames": 40, "short": "repeat-last", "clips_per_video": 2, "lookahead": 2},
+    ],
+    ids=lambda keys: " ".join(map(str, keys.values())),
+)
+def test_every_way_of_sampling_goes_with_augmentation(catalog, keys):
+    settings = {**ALL, "crop": "random-resized", **keys}
+    plain, others = (batches(catalog, 5, workers, **settings) for workers in (0, 1))
+    assert all_same(plain, others)
+    unchanged = batches(catalog, 5, **keys)
+    for batch, other, same_clip in zip(plain, others, unchanged, strict=True):
+        assert torch.equal(batch.frame_indices_BT, same_clip.frame_indices_BT)
+        assert torch.equal(outcome(batch), outcome(other))
+        assert not torch.equal(batch.frames_BTCHW, same_clip.frames_BTCHW)
+
+
+def test_views_in_evaluation_are_those_of_a_job_without_augmentation(catalog):
+    views = []
+    for keys in ({}, {**ALL, "crop": "random-resized"}):
+        with open_feed(job_of(0, eval_crops=3, **keys), catalog, split="holdout") as feed:
+            views.append(list(feed))
+    assert all_same(*views)
+    assert all(batch.augmentation is None for batch in views[1])
+
+
 def test_the_number_of_ranks_changes_no_augmented_pixel(catalog):
     whole = batches(catalog, 4, **ALL)
     for rank in (0, 1):
