@@ -111,6 +111,7 @@ def test_weights_in_a_file_count_by_content(hues: Catalog, tmp_path: Path) -> No
     ]
     (tmp_path / "run").mkdir()
     first = train_run(jobs[0], hues, tmp_path / "run")
+    assert first.never_shown_videos == 0
     assert train_run(jobs[1], hues, tmp_path / "run") == first
     with pytest.raises(UserError, match=r"data.weights"):
         train_run(jobs[2], hues, tmp_path / "run")

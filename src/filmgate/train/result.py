@@ -59,6 +59,8 @@ class TrainResult(Record, frozen=True):
     """The first of them, at most 1000, with place and reason."""
     padded_clips: int
     """Training clips longer than their video, padded by the ``short`` rule, counted likewise."""
+    never_shown_videos: int
+    """Videos of weight 0, which no training clip showed."""
     device: str
     """``cpu`` or the name of the GPU."""
     train_threads: int

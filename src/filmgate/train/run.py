@@ -282,6 +282,7 @@ class _Attempt:
             skipped_clips=progress.num_skipped,
             skipped=progress.skipped,
             padded_clips=progress.num_padded,
+            never_shown_videos=feed.stats().num_never_shown,
             device=self.origin.device,
             train_threads=self.origin.train_threads,
             is_bit_repeatable=learner.device.type == "cpu",
