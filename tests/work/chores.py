@@ -140,3 +140,9 @@ def count_on(number: int, place: Place) -> Row:
         os._exit(9)
     part.rename(place.path(f"{number}.data"))
     return Row(number=number, process=os.getpid())
+
+
+def hang_or_crash(number: int, place: Place) -> Row:
+    if number == 2:
+        time.sleep(600)
+    return crash_at_three(number, place)

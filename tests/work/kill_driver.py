@@ -6,12 +6,14 @@ With a point and a number, the process ends itself there at that visit, as SIGKI
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from filmgate.work import LocalExecutor, do_work
+from filmgate.app.interrupt import Terminated, answer_signals
+from filmgate.work import LocalExecutor, Outcome, do_work
 from filmgate.work.journal import Journal
 from filmgate.work.publish import Publisher
 from tests.work.chores import Row, tasks_of, write_slowly, write_two
@@ -30,6 +32,15 @@ def main() -> None:
         _die_at(*POINTS[sys.argv[4]], visits=int(sys.argv[5]))
     function = write_slowly if workers else write_two
     work = do_work(function, tasks_of(num_tasks), folder, row=Row, executor=LocalExecutor(workers))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    answer_signals()
+    try:
+        tell(work)
+    except (KeyboardInterrupt, Terminated):
+        sys.exit(75)
+
+
+def tell(work: Iterator[Outcome[int, Row]]) -> None:
     for outcome in work:
         sys.stdout.write(f"{outcome.task.key} {int(outcome.reused)}\n")
         sys.stdout.flush()

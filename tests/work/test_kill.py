@@ -156,3 +156,18 @@ def is_alive(process: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_work_and_its_workers_and_keeps_what_is_done(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    with start(tmp_path, 200, 2) as work:
+        assert work.stdout is not None
+        work.stdout.readline()
+        workers = children_of(work.pid)
+        os.kill(work.pid, number)
+        assert work.wait(timeout=60) == 75
+    assert not any(is_alive(worker) for worker in workers)
+    assert list((tmp_path / ".work/places").iterdir()) == []
+    assert 0 < len(files_below(tmp_path)) < 400

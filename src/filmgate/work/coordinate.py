@@ -209,6 +209,8 @@ class _Work(Generic[Payload, Row]):
         if not self._answers:
             self._commit_at = time.monotonic() + COMMIT_SECONDS
         self._answers.append((self._line(answer, tries, is_last), index))
+        if fault is not None and (is_last or not self._tasks[index].resumable):
+            self._folder.discard(answer.place)
         if fault is not None and not is_last:
             self._tries[index] = tries
             wait_seconds = self._limits.retry_seconds * 2 ** (tries - 1)

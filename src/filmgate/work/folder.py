@@ -92,6 +92,11 @@ class WorkFolder:
         """Where an attempt is to write."""
         return self.places / (_kept_name(task) or f"{self.token}-{ticket}-{attempts}")
 
+    def discard(self, place: Path) -> None:
+        """Remove what a failed attempt left, unless its process still lives."""
+        if not is_owned(place):
+            remove_place(place)
+
     def sweep(self, unfinished: Iterable[Task[Any]]) -> int:
         """Remove places that no living process owns and no unfinished task will go on with.
 
