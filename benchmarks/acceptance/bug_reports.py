@@ -98,7 +98,7 @@ BUG_REPORTS = (
     _report(25, "other samples in place of a failing one, uncounted", (),
             (f"{FAULTS}::test_a_damaged_video_is_replaced_by_rule_and_listed",
              "tests/catalog/test_order.py::test_substitutes_reach_every_other_video",
-             "tests/work/test_pool.py::test_a_fault_of_the_program_is_raised")),
+             "tests/work/test_jobs.py::test_a_fault_of_the_program_is_raised")),
     _report(26, "a cut file accepted by its header (R09, R09b)", ("r09", "r09b"),
             (f"{PROBE}::test_an_unusable_file_is_refused_with_its_reason",
              f"{CORRUPT}::test_a_file_with_its_end_cut_off_has_the_frames_that_are_left")),

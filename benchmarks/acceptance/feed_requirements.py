@@ -68,7 +68,7 @@ REQUIREMENTS = (
             f"{FEED}/test_faults.py::test_a_clip_past_its_deadline_is_given_up_without_workers_too",
             f"{FEED}/test_faults.py::test_workers_that_cannot_start_are_said_with_their_cause",
             f"{FEED}/test_line.py::test_a_line_in_which_nothing_happens_raises_after_its_patience",
-            "tests/work/test_pool.py::"
+            "tests/work/test_jobs.py::"
             "test_an_item_past_its_deadline_is_given_up_and_the_rest_goes_on",
         ),
     ),

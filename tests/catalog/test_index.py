@@ -9,9 +9,10 @@ import msgspec
 import numpy as np
 import pytest
 
-from filmgate.catalog import Catalog, IndexProgress, index_videos, open_catalog
+from filmgate.catalog import Catalog, index_videos, open_catalog
 from filmgate.errors import UserError
 from filmgate.video import VideoReader, probe
+from filmgate.work import Progress
 from tests.footage import write_video
 
 
@@ -73,7 +74,7 @@ def test_labels_and_content_change_the_digest(
     assert index_videos(moved, tmp_path / "two", workers=0).digest != catalog.digest
 
 
-def count_reads(progress: list[IndexProgress]) -> int:
+def count_reads(progress: list[Progress]) -> int:
     return progress[-1].done if progress else 0
 
 
@@ -88,7 +89,7 @@ def test_unchanged_files_are_not_read_again(footage: Path, tmp_path: Path) -> No
         with path.open("r+b") as file:
             file.write(b"\0" * status.st_size)
         os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     second = index_videos(root, out, workers=0, on_progress=progress.append)
     assert count_reads(progress) == 0
     assert second.digest == first.digest
@@ -104,7 +105,7 @@ def test_only_new_and_changed_files_are_read(footage: Path, tmp_path: Path) -> N
     write_video(root / "cold/cold0.mp4", num_frames=30)
     write_video(root / "new.mp4", num_frames=20)
     (root / "warm/warm1.mp4").unlink()
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     catalog = index_videos(root, out, workers=0, on_progress=progress.append)
     assert count_reads(progress) == 2
     assert [catalog.video(row).video_id for row in range(4)] == [
@@ -117,7 +118,7 @@ def test_only_new_and_changed_files_are_read(footage: Path, tmp_path: Path) -> N
 def test_new_labels_need_no_reading(footage: Path, tmp_path: Path) -> None:
     out = tmp_path / "catalog"
     index_videos(footage, out, workers=0)
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     catalog = index_videos(footage, out, labels=None, workers=0, on_progress=progress.append)
     assert catalog.labels == [None] * 4
     assert count_reads(progress) == 0
@@ -130,7 +131,7 @@ def test_a_half_written_or_older_catalog_is_made_anew(footage: Path, tmp_path: P
     with pytest.raises(UserError, match="cannot be read"):
         open_catalog(out).frame_table(0)
     (out / "videos.parquet").write_bytes(b"cut off")
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     again = index_videos(footage, out, workers=0, on_progress=progress.append)
     assert count_reads(progress) == 4
     assert again.digest == first.digest
@@ -175,7 +176,7 @@ def test_a_place_that_cannot_be_written_is_an_error(footage: Path, tmp_path: Pat
 
 
 def test_progress_tells_bytes_for_a_forecast(footage: Path, tmp_path: Path) -> None:
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     index_videos(footage, tmp_path / "catalog", workers=2, on_progress=progress.append)
     assert [one.done for one in progress] == [1, 2, 3, 4]
     assert progress[-1].bytes_done == progress[-1].bytes_total

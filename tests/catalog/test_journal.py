@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from filmgate.catalog import Catalog, IndexProgress, index_videos, read_new
+from filmgate.catalog import Catalog, index_videos, read_new
 from filmgate.catalog.journal import NAME, hold_journal
 from filmgate.errors import UserError
+from filmgate.work import Progress
 from tests.catalog.test_damage import everything_in
 
 NUM_FILES = 40
@@ -57,8 +58,8 @@ def whole(videos: Path) -> Catalog:
     return index_videos(videos, videos.parent / "catalog", workers=0)
 
 
-def cut_off_after(num_files: int) -> Callable[[IndexProgress], None]:
-    def cut(at: IndexProgress) -> None:
+def cut_off_after(num_files: int) -> Callable[[Progress], None]:
+    def cut(at: Progress) -> None:
         if at.done == num_files:
             raise CutOffError
 
@@ -67,7 +68,7 @@ def cut_off_after(num_files: int) -> Callable[[IndexProgress], None]:
 
 def index_again(videos: Path, out: Path) -> tuple[Catalog, int]:
     """The catalog, and how many files had to be read."""
-    progress: list[IndexProgress] = []
+    progress: list[Progress] = []
     catalog = index_videos(videos, out, workers=0, on_progress=progress.append)
     assert sorted(path.name for path in out.iterdir()) == [
         "catalog.json", "frames.parquet", "left_out.parquet", "videos.parquet",

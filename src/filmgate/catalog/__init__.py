@@ -7,14 +7,12 @@ used, each with the reason). Its digest depends on contents and labels, not on w
 
 from filmgate.catalog.catalog import Catalog, open_catalog
 from filmgate.catalog.index import index_videos
-from filmgate.catalog.read_new import IndexProgress
 from filmgate.catalog.rows import LeftOut, VideoRow
 from filmgate.catalog.summary import CatalogSummary, summarise
 
 __all__ = [
     "Catalog",
     "CatalogSummary",
-    "IndexProgress",
     "LeftOut",
     "VideoRow",
     "index_videos",

@@ -14,11 +14,12 @@ from filmgate.catalog.journal import hold_journal
 from filmgate.catalog.known import KnownFiles, known_files
 from filmgate.catalog.labels import Labels, labels_of
 from filmgate.catalog.read_file import FileRead, row_of
-from filmgate.catalog.read_new import OnProgress, read_new
+from filmgate.catalog.read_new import read_new
 from filmgate.catalog.rows import LeftOut, VideoRow
 from filmgate.catalog.write import write_catalog
 from filmgate.errors import UserError
 from filmgate.video import FrameTable
+from filmgate.work.task import OnProgress
 
 
 def index_videos(

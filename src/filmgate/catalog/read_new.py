@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,33 +12,16 @@ from filmgate.catalog.journal import ReadJournal
 from filmgate.catalog.known import KnownFiles
 from filmgate.catalog.read_file import FileRead, read_file, row_of, stamp_of
 from filmgate.catalog.rows import LeftOut, VideoRow
-from filmgate.records import Record
 from filmgate.video import FrameTable
 from filmgate.work import run_jobs
+from filmgate.work.progress import Counter
+from filmgate.work.task import OnProgress
 
 FILE_DEADLINE_SECONDS = 1800.0
 """A file that takes longer to read is left out."""
 KEEP_EVERY_FILES = 256
 KEEP_EVERY_SECONDS = 20.0
 """What was read goes to the journal at the first of the two: a kill costs no more than that."""
-
-
-class IndexProgress(Record, frozen=True):
-    """How far indexing has come."""
-
-    done: int
-    """Files that were read."""
-    total: int
-    """Files that have to be read; unchanged ones are not among them."""
-    bytes_done: int
-    """Size of the files that were read."""
-    bytes_total: int
-    """Size of the files that have to be read."""
-    seconds: float
-    """Since reading began."""
-
-
-OnProgress = Callable[[IndexProgress], None]
 
 
 def read_new(
@@ -59,8 +41,10 @@ def read_new(
         if not known.is_unchanged(found.path, stamp):
             sizes[found.path] = stamp.size_bytes if stamp is not None else 0
     paths = sorted(sizes, key=lambda path: -sizes[path])
-    bytes_done, bytes_total, since = 0, sum(sizes.values()), time.monotonic()
-    reads = _Reads(found={found.path: found for found in videos}, journal=journal, kept_at=since)
+    counter = Counter(len(paths), sum(sizes.values()))
+    reads = _Reads(
+        found={found.path: found for found in videos}, journal=journal, kept_at=time.monotonic()
+    )
     outcomes = run_jobs(
         read_file,
         paths,
@@ -71,19 +55,11 @@ def read_new(
         path = paths[outcome.index]
         failed = FileRead(stamp=None, reason=f"reading it failed: {outcome.fault}")
         reads.take(path, outcome.value or failed)
-        bytes_done += sizes[path]
+        counter.count(sizes[path])
         if done < len(paths):
             reads.keep_if_due()
         if on_progress is not None:
-            on_progress(
-                IndexProgress(
-                    done=done,
-                    total=len(paths),
-                    bytes_done=bytes_done,
-                    bytes_total=bytes_total,
-                    seconds=time.monotonic() - since,
-                )
-            )
+            on_progress(counter.progress())
     return reads.fresh | reads.to_read_again
 
 

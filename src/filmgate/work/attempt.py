@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
 import socket
 import time
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from filmgate.records import Record
 from filmgate.work.faults import FaultKind, kind_of, words_of
 from filmgate.work.lock import sees_folder
 from filmgate.work.place import Place, owned_place
+from filmgate.work.worker import for_the_road
 
 Function = Callable[[Any, Place], Record]
 
@@ -108,22 +107,12 @@ def fault_of(error: Exception) -> Fault:
     kind = kind_of(error)
     if kind != "program":
         return Fault(kind=kind, words=words_of(error))
-    error.add_note("".join(traceback.format_exception(error)))
-    travels = error if _is_picklable(error) else RuntimeError(repr(error))
-    return Fault(kind=kind, words=words_of(error), error=travels)
+    return Fault(kind=kind, words=words_of(error), error=for_the_road(error))
 
 
 def worker_name() -> str:
     """``host:process``."""
     return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _is_picklable(error: Exception) -> bool:
-    try:
-        pickle.loads(pickle.dumps(error))
-    except Exception:  # noqa: BLE001  any failure to pickle means the same
-        return False
-    return True
 
 
 def lost(order: Order, words: str, seconds: float) -> Answer:

@@ -98,16 +98,18 @@ class _Work(Generic[Payload, Row]):
         self, retry_quarantined: bool, on_progress: OnProgress | None
     ) -> Iterator[Outcome[Payload, Row]]:
         """Known ones, then new ones."""
-        counter, budget = Counter(self._tasks), Budget(self._limits, len(self._tasks))
+        bytes_total = sum(task.size_bytes for task in self._tasks)
+        counter = Counter(len(self._tasks), bytes_total)
+        budget = Budget(self._limits, len(self._tasks))
         self._folder.open()
         try:
             for outcome in self._known(retry_quarantined):
-                counter.count(outcome)
+                _count(counter, outcome)
                 yield outcome
                 budget.count(outcome)
             with closing(self._new()) as new:
                 for outcome in new:
-                    counter.count(outcome)
+                    _count(counter, outcome)
                     if on_progress is not None:
                         on_progress(counter.progress())
                     yield outcome
@@ -267,3 +269,9 @@ class _Work(Generic[Payload, Row]):
             worker=line.worker,
             reused=reused,
         )
+
+
+def _count(counter: Counter, outcome: Outcome[Payload, Row]) -> None:
+    counter.count(
+        outcome.task.size_bytes, reused=outcome.reused, quarantined=outcome.fault is not None
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import importlib
+import socket
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ LOOK_SECONDS = 5.0
 SILENCE_SECONDS = 600.0
 """How long the cluster may give no answer at all, on top of the deadline of an attempt."""
 STOP_SECONDS = 10.0
+KNOCK_SECONDS = 10.0
 _LATE = "late"
 """File in a place, to which an attempt that is past its deadline writes where it stands."""
 
@@ -100,8 +102,9 @@ class RayExecutor:
 
     def _connect(self) -> None:
         try:
+            _knock(self._address)
             self._ray.init(address=self._address, log_to_driver=False, logging_level="WARNING")
-        except (ConnectionError, ValueError, TimeoutError) as error:
+        except (OSError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"no Ray cluster at {self._address!r}: {error}",
                 hint="start one with `ray start --head`, or name its address",
@@ -138,6 +141,13 @@ def attempt_in_time(order: Order, deadline_seconds: float) -> Answer:
             return attempt(order)
         finally:
             faulthandler.cancel_dump_traceback_later()
+
+
+def _knock(address: str) -> None:
+    """Raises OSError when nobody listens at ``host:port``, for which Ray itself waits minutes."""
+    host, _, port = address.rpartition(":")
+    if host and "/" not in host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=KNOCK_SECONDS).close()
 
 
 def _is_late(place: Path) -> bool:

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from typing import Any
 
-from filmgate.work.task import Outcome, Progress, Task
+from filmgate.work.task import Progress
 
 
 class Counter:
-    """Counts outcomes of one start of a work."""
+    """Counts what one start of a work has done."""
 
-    def __init__(self, tasks: Sequence[Task[Any]]) -> None:
+    def __init__(self, total: int, bytes_total: int) -> None:
         self._since = time.monotonic()
-        self._total = len(tasks)
-        self._bytes_total = sum(task.size_bytes for task in tasks)
+        self._total = total
+        self._bytes_total = bytes_total
         self._done = self._bytes_done = 0
         self._reused = self._bytes_reused = 0
         self._quarantined = 0
 
-    def count(self, outcome: Outcome[Any, Any]) -> None:
+    def count(self, size_bytes: int, *, reused: bool = False, quarantined: bool = False) -> None:
         """Count one task that is done."""
         self._done += 1
-        self._bytes_done += outcome.task.size_bytes
-        if outcome.reused:
+        self._bytes_done += size_bytes
+        if reused:
             self._reused += 1
-            self._bytes_reused += outcome.task.size_bytes
-        if outcome.fault is not None:
+            self._bytes_reused += size_bytes
+        if quarantined:
             self._quarantined += 1
 
     def progress(self) -> Progress:
