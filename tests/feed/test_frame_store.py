@@ -6,16 +6,13 @@ import os
 import signal
 from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from filmgate.catalog import Catalog, index_videos
 from filmgate.errors import UserError
 from filmgate.feed import open_feed
 from filmgate.feed.clip_maker import order_over
-from filmgate.feed.frame_store import mirror, plan_store
+from filmgate.feed.frame_store import plan_store
 from tests.feed.conftest import is_alive, job_of, wait_until
 from tests.feed.test_faults import damage
 from tests.feed.test_feed import all_same, batches, take
@@ -120,14 +117,6 @@ def test_a_store_that_memory_cannot_hold_is_refused_before_the_start(catalog, mo
     with pytest.raises(UserError, match="for the decoded frames of 4 videos") as caught:
         open_feed(job_of(0, cache="1GB"), catalog)
     assert "cache" in caught.value.hint
-
-
-@given(st.integers(1, 40), st.integers(1, 5))
-def test_a_mirrored_picture_is_the_reversed_one(width, height):
-    picture = np.random.default_rng(width).integers(0, 256, (3, height, width + 3), np.uint8)
-    out = np.empty((3, height, width), np.uint8)
-    mirror(picture[..., 2 : 2 + width], out)
-    assert np.array_equal(out, picture[..., 2 : 2 + width][..., ::-1])
 
 
 def test_workers_find_the_store_without_a_name_in_dev_shm(catalog):

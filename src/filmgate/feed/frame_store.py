@@ -35,6 +35,7 @@ from filmgate.feed.mapping import (
     refuse_too_large,
     shared_memory,
 )
+from filmgate.feed.mirror import Mirror
 from filmgate.feed.picture import Painter, Window
 from filmgate.spec import Job
 from filmgate.video import FrameTable
@@ -139,6 +140,7 @@ class FrameStore:
         self.plan = plan
         self._memory = memory
         self._scratch_CHW = np.empty((3, *plan.window), np.uint8)
+        self._mirror = Mirror()
 
     @property
     def handle(self) -> tuple[StorePlan, int]:
@@ -186,21 +188,30 @@ class FrameStore:
 
     def write_frame(self, sample: Sample, index: int, out_CHW: NDArray[np.uint8]) -> None:
         """Cut a kept frame for a clip."""
+        cut_NCHW, first = self._cut(sample)
+        frame_CHW = cut_NCHW[index - first]
+        if sample.flip:
+            self._mirror.write(frame_CHW, out_CHW)
+        else:
+            out_CHW[:] = frame_CHW
+
+    def write_clip(self, sample: Sample, out_TCHW: NDArray[np.uint8]) -> None:
+        """Cut a clip all of whose frames are there."""
+        cut_NCHW, first = self._cut(sample)
+        for index, out_CHW in zip(sample.frame_indices_T.tolist(), out_TCHW, strict=True):
+            if sample.flip:
+                self._mirror.write(cut_NCHW[index - first], out_CHW)
+            else:
+                out_CHW[:] = cut_NCHW[index - first]
+
+    def _cut(self, sample: Sample) -> tuple[NDArray[np.uint8], int]:
+        """The sample's window in all kept frames of its video, and the first of them."""
         video = self.plan.videos[sample.video]
         height, width = self.plan.window
         top = crop_offset(video.size[0] - height, sample.crop_top_share)
         left = crop_offset(video.size[1] - width, sample.crop_left_share)
-        frame_CHW = self.frames(video)[index - video.first]
-        cut_CHW = frame_CHW[:, top : top + height, left : left + width]
-        if sample.flip:
-            mirror(cut_CHW, out_CHW)
-        else:
-            out_CHW[:] = cut_CHW
-
-    def write_clip(self, sample: Sample, out_TCHW: NDArray[np.uint8]) -> None:
-        """Cut a clip all of whose frames are there."""
-        for index, out_CHW in zip(sample.frame_indices_T.tolist(), out_TCHW, strict=True):
-            self.write_frame(sample, index, out_CHW)
+        frames_NCHW = self.frames(video)
+        return frames_NCHW[:, :, top : top + height, left : left + width], video.first
 
     def close(self) -> None:
         """Give this process's hold on the memory back."""
@@ -232,14 +243,3 @@ def open_store(handle: tuple[StorePlan, int] | None) -> FrameStore | None:
 def _steps(free: int, step: int) -> list[int]:
     """Offsets of windows that together cover everything."""
     return sorted({*range(0, free, step), free})
-
-
-def mirror(picture_CHW: NDArray[np.uint8], out_CHW: NDArray[np.uint8]) -> None:
-    """Copy left to right; eight pixels at a time where the width allows it."""
-    if picture_CHW.shape[-1] % 8 or out_CHW.strides[-1] != 1:
-        out_CHW[:] = picture_CHW[..., ::-1]
-        return
-    for plane, out in zip(picture_CHW, out_CHW, strict=True):  # one at a time stays in the cache
-        words = np.ascontiguousarray(plane).view(np.uint64)[:, ::-1]
-        np.copyto(out.view(np.uint64), words)
-        out.view(np.uint64).byteswap(inplace=True)
