@@ -3,9 +3,10 @@
 libswscale has three ways, and each is right only sometimes:
 
 - ``quick``, for 8-bit 4:2:0 that keeps its size: rounds three products down, so that results are
-  0 to 2.9 levels too low, and chroma is not interpolated. One level is added when they are written,
-  which leaves -1.9 to +1. Other machines may round otherwise, so it is checked against the formula
-  first.
+  0 to 2.9 levels too low, and chroma is not interpolated. So luma is raised by one code before it,
+  which is 1.16 levels and leaves -1.8 to +1.2. Where luma has the highest code, and in full range,
+  where that is common, one level is added to the results instead: -1.9 to +1. Other machines may
+  round otherwise, so both are checked against the formula first.
 - ``rounded``: within 0.5 of the formula, but its sums overflow (255 levels off) where blue lies
   twice above the gamut, which limited range alone can reach.
 - ``deep``: 16 bits, rounded to 8 here; never wrong, and slower.
@@ -30,7 +31,9 @@ QUICK_FORMATS = ("yuv420p", "yuvj420p")
 PLANAR_FORMATS = ("yuv420p", "yuv422p", "yuv444p", "yuv440p", "yuv411p", "yuv410p")
 QUICK_COLUMNS = 16
 """libswscale writes the quick way in blocks of so many columns, and for some widths leaves the rest
-as the memory was."""
+as the memory was; so the frame is copied to where it has room for whole blocks."""
+QUICK_ROWS = 4
+"""What PyAV wants of the height of a frame in memory of one's own."""
 QUICK_TOLERANCE = 2.0
 OVERFLOW_LEVEL = 500.0
 """Sums of 512 levels overflow."""
@@ -72,37 +75,39 @@ def rgb_of(frame: av.VideoFrame, size: Size, scaler: Scaler) -> Rgb:
 
 def _can_be_quick(frame: av.VideoFrame, size: Size) -> bool:
     is_same = size == (frame.height, frame.width) and size[0] % 2 == 0
-    return is_same and frame.format.name in QUICK_FORMATS
+    return is_same and frame.format.name in QUICK_FORMATS and not frame.interlaced_frame
 
 
 def _quick(frame: av.VideoFrame, size: Size, scaler: Scaler, colour: Colour) -> Rgb:
-    converted = scaler.scale(frame, size, "gbrp", colour, interpolation=QUICK)
-    green, blue, red = planes_of(converted)
-    first = size[1] - size[1] % QUICK_COLUMNS
-    if first < size[1]:
-        for plane, column in zip(
-            (red, green, blue), _columns_from(first, frame, colour), strict=True
-        ):
-            plane[:, first:] = column
-    return Rgb(planes=[red, green, blue], is_one_low=True)
-
-
-def _columns_from(first: int, frame: av.VideoFrame, colour: Colour) -> NDArray[np.uint8]:
-    """(3, H, W - first) R, G, B by the formula, one level low as the others are."""
+    canvas = scaler.canvas((_up(size[0], QUICK_ROWS), _up(size[1], QUICK_COLUMNS)))
     luma, *chroma = planes_of(frame)
-    width = frame.width - first
-    u, v = (c[:, first // 2 :].repeat(2, 0).repeat(2, 1)[:, :width] for c in chroma)
-    samples = [plane.astype(np.int64) for plane in (luma[:, first:], u, v)]
-    rgb = np.rint(rgb_of_samples(samples[0], samples[1], samples[2], colour))
-    low: NDArray[np.uint8] = np.maximum(rgb - 1, 0).astype(np.uint8)
-    return low
+    mine, *its_chroma = (
+        plane[: samples.shape[0], : samples.shape[1]]
+        for plane, samples in zip(canvas.planes, (luma, *chroma), strict=True)
+    )
+    for plane, samples in zip(its_chroma, chroma, strict=True):
+        plane[:] = samples
+    is_below_top = np.not_equal(luma, 255)
+    is_raised = not colour.is_full and bool(is_below_top.all())
+    np.add(luma, is_raised, out=mine)
+    converted = scaler.scale(canvas.frame, canvas.size, "gbrp", colour, interpolation=QUICK)
+    green, blue, red = (plane[: size[0], : size[1]] for plane in planes_of(converted))
+    return Rgb(planes=[red, green, blue], is_one_low=not is_raised)
+
+
+def _up(length: int, step: int) -> int:
+    return -(-length // step) * step
 
 
 @cache
 def is_quick_right(colour: Colour) -> bool:
     """Whether the quick way is within the tolerance on this machine, over random samples."""
+    return max(_quick_error(colour, top_luma) for top_luma in (254, 255)) <= QUICK_TOLERANCE
+
+
+def _quick_error(colour: Colour, top_luma: int) -> float:
     drawn = np.random.default_rng(0)
-    luma = drawn.integers(0, 256, (128, 128))
+    luma = drawn.integers(0, top_luma, (128, 128), endpoint=True)
     u, v = drawn.integers(0, 256, (2, 64, 64))
     frame = av.VideoFrame.from_ndarray(
         np.concatenate([luma.ravel(), u.ravel(), v.ravel()]).astype(np.uint8).reshape(192, 128),
@@ -113,7 +118,7 @@ def is_quick_right(colour: Colour) -> bool:
     got = np.empty((3, 128, 128), np.uint8)
     for plane, out in zip(rgb.planes, got, strict=True):
         rgb.write(plane, out)
-    return bool(np.abs(got - wanted).max() <= QUICK_TOLERANCE)
+    return float(np.abs(got - wanted).max())
 
 
 def rgb_of_samples(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import dataclass
 
 import av
 import numpy as np
@@ -19,6 +20,16 @@ ROUNDED = Interpolation.BILINEAR | Interpolation.ACCURATE_RND | Interpolation.BI
 QUICK = Interpolation.BILINEAR
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Canvas:
+    """A frame in 4:2:0 whose memory is to be written, again and again."""
+
+    size: Size
+    frame: av.VideoFrame
+    planes: list[NDArray[np.uint8]]
+    """Its memory."""
+
+
 class Scaler:
     """Scales and converts; the colour matrix never changes on the way from Y'CbCr to Y'CbCr."""
 
@@ -26,6 +37,16 @@ class Scaler:
         self.cropper = Cropper()
         """For frames of which only a part is scaled."""
         self._reformatters: OrderedDict[tuple[object, ...], VideoReformatter] = OrderedDict()
+        self._canvas = _new_canvas((4, 16))
+
+    def canvas(self, size: Size) -> Canvas:
+        """A frame to be filled and scaled, the same as long as the size is the same.
+
+        Its height has to be a multiple of 4, its width of 16.
+        """
+        if self._canvas.size != size:
+            self._canvas = _new_canvas(size)
+        return self._canvas
 
     def scale(
         self,
@@ -61,6 +82,12 @@ class Scaler:
         if len(self._reformatters) > MAX_SCALERS:
             self._reformatters.popitem(last=False)
         return reformatter
+
+
+def _new_canvas(size: Size) -> Canvas:
+    memory = np.zeros((size[0] * 3 // 2, size[1]), np.uint8)
+    frame = av.VideoFrame.from_numpy_buffer(memory, format="yuv420p")
+    return Canvas(size=size, frame=frame, planes=planes_of(frame))
 
 
 def planes_of(frame: av.VideoFrame) -> list[NDArray[np.uint8]]:
