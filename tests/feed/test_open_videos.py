@@ -1,11 +1,21 @@
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 
 import pytest
 
+from filmgate.catalog import index_videos
 from filmgate.errors import UnreadableVideo
-from filmgate.feed.open_videos import MAX_OPEN_BYTES, OpenVideos, decoder_bytes, max_open_videos
+from filmgate.feed import ClipReader
+from filmgate.feed.open_videos import (
+    MAX_OPEN_BYTES,
+    MAX_OPEN_VIDEOS,
+    OpenVideos,
+    decoder_bytes,
+    max_open_videos,
+)
 
 
 def open_rows(videos: OpenVideos, count: int) -> list[int]:
@@ -37,6 +47,40 @@ def test_large_videos_are_bounded_by_their_memory(catalog):
     assert decoder_bytes(facts) == 20 * 96 * 64 * 3 // 2
     num_4k = MAX_OPEN_BYTES // (20 * 3840 * 2160 * 3 // 2)
     assert 1 <= num_4k < 4
+
+
+def test_as_many_decoders_stay_open_as_the_bytes_allow(catalog, monkeypatch):
+    largest = max(decoder_bytes(catalog.video(row)) for row in range(4))
+    monkeypatch.setattr("filmgate.feed.open_videos.MAX_OPEN_BYTES", 2 * largest)
+    videos = OpenVideos(catalog, max_open=4)
+    for row in (0, 1, 2, 3, 0, 2):
+        list(videos.get(row).reader.frames([0]))
+        opened = open_rows(videos, 4)
+        assert row in opened
+        assert sum(decoder_bytes(catalog.video(number)) for number in opened) <= 2 * largest
+    videos.close()
+
+
+def test_a_video_larger_than_the_bytes_allow_is_open_alone(catalog, monkeypatch):
+    monkeypatch.setattr("filmgate.feed.open_videos.MAX_OPEN_BYTES", 1)
+    videos = OpenVideos(catalog)
+    videos.get(0)
+    videos.get(1)
+    assert open_rows(videos, 4) == [1]
+
+
+def test_reading_many_videos_keeps_few_descriptors_open(footage, tmp_path):
+    for number in range(90):
+        shutil.copy(footage / "cold" / "cold0.mp4", tmp_path / f"{number:02}.mp4")
+    catalog = index_videos([tmp_path], tmp_path / "catalog", workers=0)
+    catalog.video(0), catalog.frame_table(0)  # the catalog's own files are open from here on
+    before = len(os.listdir("/proc/self/fd"))
+    with ClipReader(catalog, size=(16, 16)) as reader:
+        for video in range(90):
+            reader.read(video, [0, 3])
+            assert len(os.listdir("/proc/self/fd")) - before <= MAX_OPEN_VIDEOS
+        assert len(os.listdir("/proc/self/fd")) - before == MAX_OPEN_VIDEOS
+    assert len(os.listdir("/proc/self/fd")) <= before
 
 
 def test_a_low_limit_on_open_files_is_kept():

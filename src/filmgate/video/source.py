@@ -17,7 +17,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from filmgate.errors import UndecodableFrame
-from filmgate.video.container import OpenVideo, open_video
+from filmgate.video.container import OpenVideo, open_video, reopen_video
 from filmgate.video.packets import packets_of
 from filmgate.video.table import FIRST_PACKET, FrameTable
 
@@ -128,7 +128,10 @@ class PacketSource:
     def _open(self) -> None:
         self.close()
         self._check_size()
-        self._video = open_video(self.path, self.cuda_device)
+        if self.cuda_device is None and self.table.access == "seek":
+            self._video = reopen_video(self.path)
+        else:
+            self._video = open_video(self.path, self.cuda_device)
         stream = self._video.container.streams[self.table.stream_index]
         assert stream.index == self._video.stream.index
         self._packets = packets_of(self._video, self._count_fault)
