@@ -52,6 +52,9 @@ class Decoder:
         self._serial = 0
         self._serial_less_place = 0
         self._first_serial = 0
+        # Views whose elements are plain numbers: each packet asks for a few.
+        self._frame_of_packet = memoryview(table.frame_of_packet)
+        self._pts = memoryview(table.pts)
 
     def start(self, entry: int) -> None:
         """Begin again at an entry point, or at the start of the file.
@@ -128,17 +131,16 @@ class Decoder:
 
     def holds_one_frame(self, place: int) -> bool:
         """Whether a packet surely holds a whole frame: a second field would have no frame."""
-        frame_of_packet = self.source.table.frame_of_packet
+        frame_of_packet = self._frame_of_packet
         if place + 1 >= len(frame_of_packet):
             return False
-        return bool(frame_of_packet[place] >= 0 and frame_of_packet[place + 1] >= 0)
+        return frame_of_packet[place] >= 0 and frame_of_packet[place + 1] >= 0
 
     def _check_time(self, packet: Packet[VideoStream], place: int) -> None:
-        table = self.source.table
-        if not table.times_from_packets or place >= len(table.frame_of_packet):
+        if not self.source.table.times_from_packets or place >= len(self._frame_of_packet):
             return
-        index = int(table.frame_of_packet[place])
-        if index >= 0 and packet.pts is not None and packet.pts != table.pts[index]:
+        index, time = self._frame_of_packet[place], packet.pts
+        if index >= 0 and time is not None and time != self._pts[index]:
             reason = f"the packet of frame {index} has another time than when it was indexed"
             raise UndecodableFrame(self.source.path, reason, hint="index it again")
 

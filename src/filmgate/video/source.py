@@ -66,7 +66,7 @@ class PacketSource:
         return packet
 
     def go_to(self, entry: int) -> None:
-        """Make ``next`` give the packet of an entry point; the decoder is reset as well.
+        """Make ``next`` give the packet of an entry point; who decodes has to reset the decoder.
 
         Raises UndecodableFrame when the file is no longer the one that was indexed.
         """
@@ -91,7 +91,6 @@ class PacketSource:
         packet = self.next()
         if packet is None or entry not in self._matches(packet):
             return False
-        self._video.stream.codec_context.flush_buffers()
         self._hold(packet, self.place - 1)
         return True
 
