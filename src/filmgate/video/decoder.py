@@ -53,8 +53,8 @@ class Decoder:
         self._serial_less_place = 0
         self._first_serial = 0
         # Views whose elements are plain numbers: each packet asks for a few.
-        self._frame_of_packet = memoryview(table.frame_of_packet)
-        self._pts = memoryview(table.pts)
+        self._frame_of_packet = table.frame_of_packet.data
+        self._pts = table.pts.data
 
     def start(self, entry: int) -> None:
         """Begin again at an entry point, or at the start of the file.
