@@ -96,6 +96,21 @@ def test_smooth_pictures_are_within_two_levels_of_the_formula_too():
     assert error[2:-2, 2:-2].max() <= 2
 
 
+@pytest.mark.parametrize("is_full", [False, True], ids=["limited", "full"])
+@pytest.mark.parametrize("top_luma", [254, 255])
+def test_any_samples_at_the_videos_own_size_are_within_two_levels(top_luma, is_full):
+    drawn, painter = np.random.default_rng(2), Painter()
+    for size in ((48, 56), (34, 40), (46, 47), (34, 40), (66, 16)):
+        luma = drawn.integers(0, top_luma, size, endpoint=True)
+        u, v = drawn.integers(0, 256, (2, size[0] // 2, (size[1] + 1) // 2))
+        frame = frame_of([luma, u, v], "yuv420p")
+        frame.colorspace, frame.color_range = 1, 2 if is_full else 1
+        full_u, full_v = (c.repeat(2, 0).repeat(2, 1)[:, : size[1]] for c in (u, v))
+        yuv = np.stack([luma, full_u, full_v], -1).astype(float)
+        error = np.abs(painted(frame, size, painter=painter) - to_rgb(yuv, "bt709", is_full, 8))
+        assert error.max() <= 2, (size, error.max())
+
+
 def test_a_frame_without_tags_is_bt601_and_limited_at_any_size():
     for size in ((48, 48), (720, 1280)):
         frame = flat_frame((90, 60, 200), "yuv420p", size)

@@ -35,7 +35,7 @@ from filmgate.feed.mapping import (
     refuse_too_large,
     shared_memory,
 )
-from filmgate.feed.mirror import Mirror
+from filmgate.feed.mirror import mirror
 from filmgate.feed.picture import Painter, Window
 from filmgate.spec import Job
 from filmgate.video import FrameTable
@@ -140,7 +140,6 @@ class FrameStore:
         self.plan = plan
         self._memory = memory
         self._scratch_CHW = np.empty((3, *plan.window), np.uint8)
-        self._mirror = Mirror()
 
     @property
     def handle(self) -> tuple[StorePlan, int]:
@@ -191,7 +190,7 @@ class FrameStore:
         cut_NCHW, first = self._cut(sample)
         frame_CHW = cut_NCHW[index - first]
         if sample.flip:
-            self._mirror.write(frame_CHW, out_CHW)
+            mirror(frame_CHW, out_CHW)
         else:
             out_CHW[:] = frame_CHW
 
@@ -200,7 +199,7 @@ class FrameStore:
         cut_NCHW, first = self._cut(sample)
         for index, out_CHW in zip(sample.frame_indices_T.tolist(), out_TCHW, strict=True):
             if sample.flip:
-                self._mirror.write(cut_NCHW[index - first], out_CHW)
+                mirror(cut_NCHW[index - first], out_CHW)
             else:
                 out_CHW[:] = cut_NCHW[index - first]
 

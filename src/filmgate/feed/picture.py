@@ -66,7 +66,7 @@ class Painter:
         rows, columns = _cut(scaled, window)
         for plane, out_HW in zip(rgb.planes, out_CHW, strict=True):
             picture = turn(plane, orientation)[rows, columns]
-            rgb.write(picture[:, ::-1] if window.flip else picture, out_HW)
+            rgb.write(picture, out_HW, flip=window.flip)
 
 
 def scaled_size(frame: av.VideoFrame, orientation: Orientation, window: Window) -> Size:

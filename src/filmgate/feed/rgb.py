@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from filmgate.feed.colour import Colour, colour_of, is_gray
 from filmgate.feed.geometry import Size
+from filmgate.feed.mirror import mirror
 from filmgate.feed.scaler import QUICK, Scaler, planes_of
 
 Plane = NDArray[np.uint8]
@@ -49,13 +50,14 @@ class Rgb:
     is_one_low: bool = False
     """Whether one level is to be added."""
 
-    def write(self, picture: Plane, out: Plane) -> None:
-        """A plane, or a view of it, into ``out``."""
-        if not self.is_one_low:
+    def write(self, picture: Plane, out: Plane, *, flip: bool = False) -> None:
+        """A plane, or a view of it, into ``out``, mirrored with ``flip``."""
+        if self.is_one_low:
+            picture = np.add(picture, np.not_equal(picture, 255))
+        if flip:
+            mirror(picture, out)
+        else:
             out[:] = picture
-            return
-        np.not_equal(picture, 255, out=out.view(np.bool_))
-        np.add(picture, out, out=out)
 
 
 def rgb_of(frame: av.VideoFrame, size: Size, scaler: Scaler) -> Rgb:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from filmgate.feed.colour import Colour, colour_of, is_gray
 from filmgate.feed.geometry import Orientation, Size, crop_offset
+from filmgate.feed.mirror import mirror
 from filmgate.feed.picture import Window, scaled_size, turn
 from filmgate.feed.region import stored_rectangle
 from filmgate.feed.rgb import QUICK_FORMATS, rgb_of_samples
@@ -56,7 +57,10 @@ def paint_yuv(
         rows = slice(step * top, step * top + out_HW.shape[0])
         columns = slice(step * left, step * left + out_HW.shape[1])
         cut = picture[rows, columns]
-        np.copyto(out_HW, cut[:, ::-1] if window.flip else cut)
+        if window.flip:
+            mirror(cut, out_HW)
+        else:
+            out_HW[:] = cut
     return is_scaled
 
 
