@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import av
+import msgspec
 import pytest
 
 from filmgate.video import VideoReader, native_md5, probe
-from filmgate.video.spare import spare_look
+from filmgate.video.spare import may_leave_out, spare_look
 from tests.footage import write_video
 
 CODECS = {
@@ -117,3 +119,24 @@ def test_reading_on_frame_by_frame_decodes_hardly_anything_twice(tmp_path: Path)
         for index in range(table.num_frames):
             list(reader.frames([index]))
         assert reader.num_decoded < table.num_frames + 12
+
+
+def test_a_reader_that_leaves_nothing_out_decodes_everything_pickled_or_not(tmp_path: Path) -> None:
+    path = video(tmp_path, "mpeg2video", "mp4", num_frames=30)
+    _, table = probe(path)
+    plain = VideoReader(path, table, leaves_out=False)
+    for reader in (plain, pickle.loads(pickle.dumps(plain))):
+        list(reader.frames(range(0, 29, 4)))
+        assert reader.num_decoded >= 28
+        reader.close()
+
+
+def test_where_damage_is_known_pictures_that_memory_could_show_in_are_not_left_out(
+    tmp_path: Path,
+) -> None:
+    facts, _ = probe(video(tmp_path, "mpeg2video", "ts", num_frames=30))
+    assert may_leave_out(facts)
+    assert not may_leave_out(msgspec.structs.replace(facts, damage=["packet 3: decoder error"]))
+    assert may_leave_out(
+        msgspec.structs.replace(facts, damage=["packet 3: decoder error"], codec="h264")
+    )
