@@ -148,7 +148,8 @@ class _Work(Generic[Payload, Row]):
             while self._pending or self._retries or self._running or self._answers:
                 self._hand_out()
                 self._listen()
-                if self._answers and (not self._running or time.monotonic() >= self._commit_at):
+                is_idle = not self._pending and not self._running
+                if self._answers and (is_idle or time.monotonic() >= self._commit_at):
                     yield from self._commit()
         finally:
             self._executor.close()
@@ -190,7 +191,7 @@ class _Work(Generic[Payload, Row]):
         timers += [self._retries[0][0]] if self._retries else []
         timeout_seconds = max(0.0, min([POLL_SECONDS, *(timer - now for timer in timers)]))
         if not self._running:
-            time.sleep(0.0 if self._answers else timeout_seconds)
+            time.sleep(timeout_seconds)
             return
         stop: Fault | None = None
         for answer in self._executor.wait(timeout_seconds):

@@ -21,14 +21,20 @@ _FILES = "files"
 class Place:
     """A folder for one attempt, on the file system on which its outputs will be published."""
 
-    def __init__(self, root: Path, outputs: tuple[str, ...]) -> None:
+    def __init__(self, root: Path, outputs: tuple[str, ...], *, keep: bool = False) -> None:
         self.root = root
         """The place, with the files of the room; what a task writes goes to ``folder``."""
         self._outputs = outputs
+        self._keep = keep
+        self._descriptor = -1
 
     @property
     def folder(self) -> Path:
         """The folder, made when first asked for; whatever is no output is thrown away."""
+        if self._descriptor < 0:
+            self.root, self._descriptor = _claim(self.root)
+            if not self._keep:
+                shutil.rmtree(self.root / _FILES, ignore_errors=True)
         folder = self.root / _FILES
         folder.mkdir(exist_ok=True)
         return folder
@@ -43,6 +49,14 @@ class Place:
         path = self.folder / output
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
+
+    def leave(self) -> None:
+        """Own it no longer; one from which nothing will be published is removed."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+        if not self._outputs and not self._keep:
+            remove_place(self.root)
 
     def harden(self) -> list[int]:
         """Make the outputs survive a power cut; the size of each, in bytes.
@@ -72,16 +86,14 @@ class Place:
 def owned_place(root: Path, outputs: tuple[str, ...], *, keep: bool) -> Iterator[Place]:
     """A place that nobody else owns: ``root``, or beside it when a living attempt has that.
 
+    It is made when it is first asked for its folder, so that tasks without files cost none.
     With ``keep``, what an earlier attempt left in it is still there.
     """
-    root, descriptor = _claim(root)
+    place = Place(root, outputs, keep=keep)
     try:
-        place = Place(root, outputs)
-        if not keep:
-            shutil.rmtree(root / _FILES, ignore_errors=True)
         yield place
     finally:
-        os.close(descriptor)
+        place.leave()
 
 
 def _claim(root: Path) -> tuple[Path, int]:
