@@ -133,7 +133,7 @@ def test_a_fault_of_the_input_is_not_tried_again(tmp_path: Path) -> None:
 def test_the_error_budget_stops_the_work_and_names_the_first(tmp_path: Path) -> None:
     limits = Limits(error_budget=0.1)
     with pytest.raises(WorkError, match=r"4 of 20 tasks failed.*1\.mp4: it is odd") as caught:
-        run(chores.refuse_odd, tasks_of(20), tmp_path, limits=limits)
+        run(chores.refuse_odd, tasks_of(20), tmp_path, limits=limits, executor=LocalExecutor(1))
     assert caught.value.hint
     assert places(tmp_path) == []
 
