@@ -45,9 +45,23 @@ def read_weights(file: Path, catalog: Catalog) -> NDArray[np.float64]:
 def _names(catalog: Catalog) -> dict[str, int]:
     """Path or id -> row; an id wins over a path."""
     rows_of: dict[str, int] = {}
+    if catalog.header.copy is not None:
+        rows_of = _source_paths(catalog)
     for column in ("path", "video_id"):
         names = catalog.column(column).to_pylist()
         rows_of.update((name, row) for row, name in enumerate(names))
+    return rows_of
+
+
+def _source_paths(catalog: Catalog) -> dict[str, int]:
+    """Path that the source of each training copy had below its root -> row."""
+    roots = [Path(root) for root in catalog.header.roots]
+    rows_of = {}
+    for row, video_id in enumerate(catalog.column("video_id").to_pylist()):
+        for root in roots:
+            # With several roots an id begins with the name of its root; a root may be a file.
+            is_own = len(roots) == 1 and root.name != video_id
+            rows_of[str((root if is_own else root.parent) / video_id)] = row
     return rows_of
 
 

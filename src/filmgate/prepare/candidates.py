@@ -1,20 +1,23 @@
-"""The layouts that are worth trying for a job's clips."""
+"""The layouts that are worth trying for a job's clips, and the one that a user names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
-
+from filmgate.errors import UserError
+from filmgate.feed.geometry import Size
 from filmgate.prepare.encoders import encoders_of
-from filmgate.prepare.recipe import Codec, Layout, Recipe
+from filmgate.prepare.recipe import Codec, Layout, LayoutName, Recipe, check_recipe
 from filmgate.spec import Clip
+from filmgate.spec.job import Prepare
 
 GOP_FRAMES = 16
 """Frames from one key frame to the next: a clip reaches its first frame by few others, and key
 frames, which are several times as large as the rest, stay few."""
 MAX_REFERENCE_EVERY = 8
 """Further apart, references predict badly."""
+RESIZED_CROP_ROOM = 1.5
+"""Size of a copy over the clip's where crops of random size are enlarged to the clip."""
 # Steps of about 1.5 dB; the middle ones reach 38 dB on most footage.
 _QUALITIES: dict[Codec, tuple[int, ...]] = {
     "h264": (18, 20, 23),
@@ -22,21 +25,54 @@ _QUALITIES: dict[Codec, tuple[int, ...]] = {
     "av1": (28, 35),
     "mpeg4": (3, 4, 5),
 }
+_QUICK_QUALITIES: dict[Codec, tuple[int, ...]] = {"h264": (20,), "mpeg4": (4,)}
+_USUAL_QUALITY: dict[Codec, int] = {
+    "h264": 20, "hevc": 20, "av1": 28, "mpeg4": 4, "jpeg": 4, "raw": 0,
+}  # fmt: skip
+_USUAL_CODEC: dict[LayoutName, Codec] = {
+    "temporal": "h264", "short-gop": "h264", "intra": "h264", "jpeg": "jpeg", "decoded": "raw",
+}  # fmt: skip
+_WITH_REFERENCES = ("h264", "hevc", "mpeg4")
+"""Codecs whose frames between references can be left out."""
 
 
-def candidates(
-    clip: Clip, *, short_side: int | None = None, fps: float | None = None
-) -> list[Recipe]:
+def candidates(clip: Clip, prepare: Prepare | None = None, *, quick: bool = False) -> list[Recipe]:
     """Recipes for clips of this shape, of codecs that this machine can encode.
 
-    Copies cover the clip's window, or have ``short_side`` to leave room for crops.
+    What ``prepare`` names holds for all of them. ``quick``: the two that won most often.
     """
-    sizes = {"short_side": short_side} if short_side else {"size": (clip.height, clip.width)}
+    prepare = prepare if prepare is not None else Prepare()
+    spacing = prepare.reference_every or reference_spacing(clip, prepare.fps)
     return [
-        msgspec.convert({"layout": layout, "fps": fps, **sizes}, Recipe, from_attributes=True)
-        for layout in _layouts(reference_spacing(clip, fps))
-        if encoders_of(layout.codec)
+        _recipe(layout, clip, prepare)
+        for layout in _layouts(spacing, prepare.key_every or GOP_FRAMES, prepare.quality, quick)
+        if prepare.layout in (None, layout.name)
+        and prepare.codec in (None, layout.codec)
+        and encoders_of(layout.codec)
     ]
+
+
+def named_recipe(clip: Clip, prepare: Prepare) -> Recipe | None:
+    """The recipe whose layout or codec ``prepare`` names; None when it names neither.
+
+    Raises UserError for one that contradicts itself.
+    """
+    if prepare.layout is None and prepare.codec is None:
+        return None
+    spacing = prepare.reference_every or reference_spacing(clip, prepare.fps)
+    name = prepare.layout or _usual_layout(prepare.codec or "h264", spacing)
+    codec = prepare.codec or _USUAL_CODEC[name]
+    each_by_itself = name in ("intra", "jpeg", "decoded")
+    layout = Layout(
+        name=name,
+        codec=codec,
+        quality=_USUAL_QUALITY[codec] if prepare.quality is None else prepare.quality,
+        key_every=prepare.key_every or (1 if each_by_itself else GOP_FRAMES),
+        reference_every=spacing if name == "temporal" else prepare.reference_every or 1,
+    )
+    recipe = _recipe(layout, clip, prepare)
+    check_recipe(recipe)
+    return recipe
 
 
 def reference_spacing(clip: Clip, fps: float | None) -> int:
@@ -51,21 +87,59 @@ def reference_spacing(clip: Clip, fps: float | None) -> int:
     return max(divisors)
 
 
-def _layouts(spacing: int) -> Sequence[Layout]:
+def _usual_layout(codec: Codec, spacing: int) -> LayoutName:
+    if codec == "jpeg":
+        return "jpeg"
+    if codec == "raw":
+        return "decoded"
+    return "temporal" if spacing > 1 and codec in _WITH_REFERENCES else "short-gop"
+
+
+def _recipe(layout: Layout, clip: Clip, prepare: Prepare) -> Recipe:
+    own = prepare.size == "source" or prepare.short_side is not None
+    return Recipe(
+        layout=layout,
+        size=None if own else _covered_size(clip, prepare.size),
+        short_side=prepare.short_side,
+        fps=prepare.fps,
+        interlaced=prepare.interlaced,
+        hdr=prepare.hdr,
+    )
+
+
+def _covered_size(clip: Clip, asked: str | None) -> Size:
+    if asked is None:
+        room = RESIZED_CROP_ROOM if clip.crop == "random-resized" else 1.0
+        return max(2, round(clip.height * room)), max(2, round(clip.width * room))
+    width, height = (int(side) for side in asked.split("x"))
+    if min(width, height) < 2:
+        raise UserError(f"a copy of {asked} is no picture", hint="give two sides of 2 or more")
+    return height, width
+
+
+def _layouts(
+    spacing: int, key_every: int, quality: int | None, quick: bool
+) -> Sequence[Layout]:
     layouts = []
-    for codec, qualities in _QUALITIES.items():
-        for quality in qualities:
-            layouts.append(
-                Layout(name="short-gop", codec=codec, quality=quality, key_every=GOP_FRAMES)
-            )
-            if spacing > 1 and codec != "av1":
+    for codec, usual in (_QUICK_QUALITIES if quick else _QUALITIES).items():
+        has_references = spacing > 1 and codec in _WITH_REFERENCES and key_every % spacing == 0
+        for number in usual if quality is None else (quality,):
+            if not (quick and has_references):
+                layouts.append(
+                    Layout(name="short-gop", codec=codec, quality=number, key_every=key_every)
+                )
+            if has_references:
                 layouts.append(
                     Layout(
-                        name="temporal", codec=codec, quality=quality, key_every=GOP_FRAMES,
+                        name="temporal", codec=codec, quality=number, key_every=key_every,
                         reference_every=spacing,
                     )
                 )  # fmt: skip
-    layouts.append(Layout(name="intra", codec="h264", quality=18))
-    layouts.append(Layout(name="jpeg", codec="jpeg", quality=4))
-    layouts.append(Layout(name="decoded", codec="raw", quality=0))
-    return layouts
+    if quick:
+        return layouts
+    own = [
+        Layout(name="intra", codec="h264", quality=18 if quality is None else quality),
+        Layout(name="jpeg", codec="jpeg", quality=4 if quality is None else quality),
+        Layout(name="decoded", codec="raw", quality=0),
+    ]
+    return [*layouts, *own]

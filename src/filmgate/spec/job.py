@@ -158,6 +158,49 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
     """``auto`` takes the GPU where there is one, and the report says which it was."""
 
 
+class Prepare(Record, frozen=True, forbid_unknown_fields=True):
+    """``[prepare]``: whether the run makes a training copy first, and which one."""
+
+    mode: Literal["auto", "never", "always"] = "auto"
+    """``auto``: a copy is made when a short measurement says that the clips of this run pay for
+    it; ``always``: one is made in any case, in the layout that is measured as the best."""
+    folder: str | None = None
+    """Where the copies lie, so that several runs share them, its path absolute or from the job
+    file's folder; unset: in the run folder."""
+    layout: Literal["temporal", "short-gop", "intra", "jpeg", "decoded"] | None = None
+    """How frames depend on each other. ``temporal``: nothing refers to the frames between two
+    references; ``short-gop``: key frames close together; the others: each frame by itself. Unset
+    here and in ``codec``: measured."""
+    codec: Literal["h264", "hevc", "av1", "mpeg4", "jpeg", "raw"] | None = None
+    """What frames are compressed with; ``raw``: nothing. Unset: measured, or what suits
+    ``layout``."""
+    quality: Annotated[int, Meta(ge=0, le=63)] | None = None
+    """CRF of h264, hevc and av1, quantiser of mpeg4 and jpeg (2 to 31); lower is better."""
+    key_every: Annotated[int, Meta(ge=1, le=600)] | None = None
+    """Frames from one key frame to the next; unset: 16 where frames depend on each other."""
+    reference_every: Annotated[int, Meta(ge=1, le=16)] | None = None
+    """Frames from one reference to the next in ``temporal``; unset: what divides the clip's
+    stride."""
+    short_side: Annotated[int, Meta(ge=2, le=100_000)] | None = None
+    """Pixels of the copies' shorter side; pictures are never enlarged."""
+    size: Annotated[str, Meta(pattern=r"^(source|[1-9][0-9]*x[1-9][0-9]*)$")] | None = None
+    """``WIDTHxHEIGHT`` that copies cover, their shape kept, or ``source`` for the size they have;
+    unset here and in ``short_side``: the clip's, half as large again for random-resized crops."""
+    fps: Annotated[float, Meta(ge=0.0001, le=1_000_000)] | None = None
+    """Frames per second of the copies, taken by the source's times; unset: every frame at its
+    time."""
+    interlaced: Literal["deinterlace", "weave", "leave-out"] = "deinterlace"
+    """``deinterlace``: one full frame for each interlaced one (bwdif); ``weave``: both fields stay
+    in it, at the source's height only; ``leave-out``: such videos are not copied."""
+    hdr: Literal["keep", "leave-out"] = "keep"
+    """PQ and HLG stay as they are, in 10 bits, with h264, hevc and av1; other codecs leave such
+    videos out."""
+    lowest_psnr_db: Annotated[float, Meta(ge=0, le=200)] = 38.0
+    """A layout whose pictures are less like the scaled source than this is not chosen."""
+    largest_size_share: Annotated[float, Meta(gt=0, le=1000)] = 0.7
+    """Nor one that takes more than this share of the source's bytes."""
+
+
 class Limits(Record, frozen=True, forbid_unknown_fields=True):
     """``[limits]``: what the run may take of the machine."""
 
@@ -194,6 +237,7 @@ class Job(Record, frozen=True, forbid_unknown_fields=True):
     clip: Clip = Clip(stride=2)
     augment: Augment = Augment()
     data: Data = Data()
+    prepare: Prepare = Prepare()
     model: Model = Model()
     train: Train = Train()
     limits: Limits = Limits()

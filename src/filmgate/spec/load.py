@@ -60,6 +60,7 @@ def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
             hint="docs/job.md lists every key with its type and bounds",
         ) from None
     _check_clip_step(job, origin)
+    _check_copy_size(job, origin)
     check_augment(job, origin)
     return _with_stride(job)
 
@@ -75,10 +76,12 @@ def write_job(path: Path, job: Job) -> None:
 
 
 def _with_own_paths(job: Job, folder: Path) -> Job:
-    """The job with the path of its weights made absolute, so that it means the same anywhere."""
-    if not job.data.weights.endswith(".csv"):
-        return job
-    return replace(job, data=replace(job.data, weights=str(folder / job.data.weights)))
+    """The job with its paths made absolute, so that it means the same anywhere."""
+    if job.data.weights.endswith(".csv"):
+        job = replace(job, data=replace(job.data, weights=str(folder / job.data.weights)))
+    if job.prepare.folder is not None:
+        job = replace(job, prepare=replace(job.prepare, folder=str(folder / job.prepare.folder)))
+    return job
 
 
 def _check_clip_step(job: Job, origin: str) -> None:
@@ -93,6 +96,13 @@ def _check_clip_step(job: Job, origin: str) -> None:
         raise JobError(
             f"{origin}: clip takes one of `stride` and `fps`, got both",
             hint="remove one; for example keep stride = 2",
+        )
+
+
+def _check_copy_size(job: Job, origin: str) -> None:
+    if job.prepare.size is not None and job.prepare.short_side is not None:
+        raise JobError(
+            f"{origin}: prepare takes one of `size` and `short_side`, got both", hint="remove one"
         )
 
 

@@ -23,6 +23,8 @@ _FREE_KEYS = frozenset(
     }
 )
 """May change from one attempt to the next, as may all of [limits]; the samples stay the same."""
+_FREE_TABLES = ("limits", "prepare")
+"""What was prepared counts by the catalog's digest."""
 
 
 def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
@@ -35,7 +37,7 @@ def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
     flat = {
         f"{table}.{key}": value
         for table, keys in tables.items()
-        if table != "limits"
+        if table not in _FREE_TABLES
         for key, value in keys.items()
     }
     kept = {key: value for key, value in flat.items() if key not in _FREE_KEYS}
