@@ -9,7 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from filmgate.app.report import keep_units, write_report
+from filmgate.app.page import keep_units
+from filmgate.app.report import write_report
 from filmgate.app.run_summary import LeftOutVideo, RunSummary
 from filmgate.diagnose import diagnose
 from filmgate.errors import UserError

@@ -14,6 +14,8 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
+from filmgate.app.cli_options import Json, Quiet
+from filmgate.app.cli_prepare import prepare
 from filmgate.app.interrupt import Terminated, answer_signals
 from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError, VideoError
@@ -32,8 +34,6 @@ app.add_typer(catalog_app, name="catalog")
 feed_app = typer.Typer(no_args_is_help=True, help="Look at the feed that training draws from.")
 app.add_typer(feed_app, name="feed")
 
-Json = Annotated[bool, typer.Option("--json", help="Print the record as JSON, and nothing else.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.")]
 Labels = Annotated[
     str,
     typer.Option(
@@ -151,6 +151,9 @@ def index(
     talk = Talk(quiet=quiet, progress=not json)
     catalog = index_with_progress(paths, out, _labels(labels), talk, workers)
     _show_catalog(summarise(catalog), json=json)
+
+
+app.command()(prepare)
 
 
 @catalog_app.command()

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import msgspec
 
 from filmgate import __version__
 from filmgate.app.glossary import GLOSSARY
+from filmgate.app.page import page_environment
 from filmgate.app.plots import all_plots
 from filmgate.app.run_summary import RunSummary, describe_score, score_interval
 from filmgate.app.series import read_series
 from filmgate.app.svg import Plot
 from filmgate.diagnose import Part, Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
-from filmgate.diagnose.sentence import format_gain
 from filmgate.records import write_file
 from filmgate.records.telemetry import read_telemetry
 from filmgate.units import format_bytes, format_rate, format_seconds, format_share
 
-_SPACE_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|clips/s|frames/s|ms|s|min|h|[kMGTP]?B)\b|%)")
 REPORT = "report.html"
 """Name of the file in a run folder."""
 MAX_ROWS = 200
@@ -77,7 +74,7 @@ def render_page(summary: RunSummary, verdict: Verdict, plots: list[Plot]) -> str
     """The page as text; everything that came from outside is escaped."""
     headline, _, sentence = verdict.sentence.partition(": ")
     return (
-        _environment()
+        page_environment()
         .get_template("report.html.jinja")
         .render(
             summary=summary,
@@ -97,30 +94,6 @@ def render_page(summary: RunSummary, verdict: Verdict, plots: list[Plot]) -> str
             version=__version__,
         )
     )
-
-
-def keep_units(text: str) -> str:
-    """The text with no line break between a number and its unit."""
-    return _SPACE_BEFORE_UNIT.sub("\u00a0", text)
-
-
-def _environment() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "seconds": lambda some: "none" if some is None else format_seconds(some),
-        "share": format_share,
-        "size": lambda some: "unknown" if some is None else format_bytes(some),
-        "rate": format_rate,
-        "gain": lambda remedy: keep_units(format_gain(remedy)),
-        "tidy": keep_units,
-    }
-    return environment
 
 
 def _figures(summary: RunSummary, verdict: Verdict) -> list[Figure]:

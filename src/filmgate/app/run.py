@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
-
-import psutil
 
 from filmgate.app.folder import (
     choose_folder,
@@ -20,6 +17,7 @@ from filmgate.app.folder import (
 from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
 from filmgate.app.interrupt import interruptible
+from filmgate.app.machine_line import machine_line
 from filmgate.app.report import write_report
 from filmgate.app.run_summary import LeftOutVideo, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
@@ -34,8 +32,6 @@ from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
 from filmgate.spec import Job, load_job
 from filmgate.train import TrainResult
-from filmgate.units import format_bytes
-from filmgate.work.cores import num_usable_cores
 
 RUN_FILE = "run.json"
 DEMO_NAME = "demo"
@@ -152,7 +148,7 @@ def _summary(
         num_skipped=result.skipped_clips,
         num_padded=result.padded_clips,
         device=result.device,
-        machine=_machine(),
+        machine=machine_line(),
         num_parameters=result.num_parameters,
         steps=result.steps,
         final_loss=result.final_loss,
@@ -175,11 +171,6 @@ def _summary(
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _machine() -> str:
-    memory = format_bytes(psutil.virtual_memory().total)
-    return f"{num_usable_cores()} usable of {os.cpu_count()} CPU cores, {memory} memory"
 
 
 def _seconds_at_work(folder: Path) -> float:

@@ -28,7 +28,7 @@ PIPE_WIDTH = 120
 
 def show_run(summary: RunSummary, verdict: Verdict, report: Path) -> None:
     """The table that ends ``filmgate run``."""
-    _print(verdict_table(summary, verdict, report))
+    print_table(verdict_table(summary, verdict, report))
 
 
 def show_verdict(verdict: Verdict) -> None:
@@ -54,12 +54,12 @@ def show_verdict(verdict: Verdict) -> None:
     ]
     if verdict.what_would_tell:
         rows.append(("what would tell", verdict.what_would_tell))
-    _show_rows(rows)
+    print_rows(rows)
 
 
 def show_catalog(summary: CatalogSummary) -> None:
     """A catalog at a glance, then what in it costs time or trouble."""
-    _show_rows(
+    print_rows(
         [
             ("catalog", summary.path),
             ("videos", f"{summary.num_videos} ({summary.num_left_out} files left out)"),
@@ -101,7 +101,7 @@ def show_feed_bench(bench: FeedBench) -> None:
         for place, (name, cost) in enumerate(bench.stages.items())
     ]
     skipped = [("skipped", f"{bench.skipped} attempts at a clip failed")] if bench.skipped else []
-    _show_rows([*known, *stages, *skipped, *unknown])
+    print_rows([*known, *stages, *skipped, *unknown])
 
 
 def _rates(bench: FeedBench) -> str:
@@ -134,16 +134,18 @@ def _counts(counts: dict[str, int], most: int = 12) -> str:
     return ", ".join(shown + more)
 
 
-def _show_rows(rows: list[tuple[str, str]]) -> None:
+def print_rows(rows: list[tuple[str, str]]) -> None:
+    """Names and what is said of them, a line each."""
     table = Table(show_header=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, said in rows:
         table.add_row(name, Text(said))
-    _print(table)
+    print_table(table)
 
 
-def _print(table: Table) -> None:
+def print_table(table: Table) -> None:
+    """A table on stdout, as wide as the terminal."""
     shown = io.StringIO()
     is_terminal = sys.stdout is not None and sys.stdout.isatty()
     console = Console(file=shown, force_terminal=is_terminal, highlight=False, emoji=False)

@@ -65,9 +65,13 @@ class Drawing:
     title: str
     """What the picture is, for those who hear the page."""
     y_label: str
-    """With its unit; the horizontal axis is always the step."""
+    """With its unit."""
     steps: tuple[float, float]
     """Left and right end of the horizontal axis, the same for all plots of a run."""
+    x_label: str = "step"
+    """With its unit, as ``y_label``."""
+    whole_x: bool = True
+    """Whether only whole numbers make sense on the horizontal axis."""
     whole_y: bool = False
     """Whether only whole numbers make sense on the vertical axis."""
     draw: Callable[[Axes], None]
@@ -116,9 +120,9 @@ def render(drawing: Drawing, size: tuple[int, int], caption: str) -> Markup:
         axes = figure.add_subplot()
         drawing.draw(axes)
         axes.set_xlim(drawing.steps)
-        axes.set_xlabel("step", loc="right")
+        axes.set_xlabel(drawing.x_label, loc="right")
         axes.set_title(drawing.y_label, loc="left", fontsize=12, color=COLOURS["--soft"])
-        axes.xaxis.set_major_locator(_ticks(4 if narrow else 8, whole=True))
+        axes.xaxis.set_major_locator(_ticks(4 if narrow else 8, whole=drawing.whole_x))
         axes.yaxis.set_major_locator(_ticks(6, whole=drawing.whole_y))
         file = io.BytesIO()
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})

@@ -80,12 +80,12 @@ _KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
     "far-apart-key-frames": (
         lambda row: row["max_frames_between_entry_points"] > FAR_APART_FRAMES,
         f"a random clip may have to decode more than {FAR_APART_FRAMES} frames first",
-        "make a training copy with a key frame every 16 frames (docs/training-copy.md)",
+        "make a training copy: filmgate prepare (docs/prepare.md)",
     ),
     "sequential-only": (
         lambda row: row["access"] == "sequential",
         "frames can only be reached from the start of the file",
-        "make a training copy; random clips from these are slow",
+        "random clips from these are slow; make a training copy: filmgate prepare",
     ),
     "variable-rate": (
         lambda row: row["is_variable_rate"],

@@ -11,8 +11,8 @@ from filmgate.diagnose.verdict import Remedy
 from filmgate.records.telemetry import Start
 from filmgate.units import format_bytes, format_rate, format_share
 
-COPY_PAGE = "(docs/training-copy.md has the FFmpeg line)"
-"""Where to learn how; filmgate makes no copies itself yet."""
+COPY_COMMAND = "with `filmgate prepare` (docs/prepare.md)"
+"""What makes a training copy, and where it is explained."""
 HEADROOM = 1.1
 """Supply aimed at over demand; our choice, the spread of the design measurements."""
 WORKER_EFFICIENCY = 0.95
@@ -152,8 +152,7 @@ def _training_copy(measured: Measured) -> Remedy | None:
     sure = _sure_times(measured)
     return Remedy(
         kind="copy",
-        action="make a training copy: the training size, no B-frames, a key frame at every clip "
-        f"start {COPY_PAGE}",
+        action=f"make a training copy {COPY_COMMAND}: the training size, laid out for your clips",
         why=f"{format_share(shortened)} of the workers' time goes into decoding and scaling"
         + ("" if ratio is None else f", with {ratio:.1f} frames decoded per frame delivered"),
         gain_low=gain_of_faster_feed(measured, sure),

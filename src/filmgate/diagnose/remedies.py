@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from filmgate.diagnose.bound import WASTE_SHARE, Finding
-from filmgate.diagnose.feed_remedies import COPY_PAGE, data_remedies
+from filmgate.diagnose.feed_remedies import COPY_COMMAND, data_remedies
 from filmgate.diagnose.gains import (
     gain_of_faster_computing,
     gain_of_rarer_saves,
@@ -109,8 +109,8 @@ def _free_cores(measured: Measured) -> Remedy | None:
     used = "" if taken is None else f", and the workers compute on {taken:.1f} of them"
     return Remedy(
         kind="copy",
-        action=f"make a training copy at the training size {COPY_PAGE}, so that decoding leaves "
-        "the cores free",
+        action=f"make a training copy at the training size {COPY_COMMAND}, so that decoding "
+        "leaves the cores free",
         why=f"trainer and workers want {wanted:.1f} cores and have {cores}{used}",
         gain_low=0.0,
         gain_high=high,

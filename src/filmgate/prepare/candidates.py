@@ -117,9 +117,7 @@ def _covered_size(clip: Clip, asked: str | None) -> Size:
     return height, width
 
 
-def _layouts(
-    spacing: int, key_every: int, quality: int | None, quick: bool
-) -> Sequence[Layout]:
+def _layouts(spacing: int, key_every: int, quality: int | None, quick: bool) -> Sequence[Layout]:
     layouts = []
     for codec, usual in (_QUICK_QUALITIES if quick else _QUALITIES).items():
         has_references = spacing > 1 and codec in _WITH_REFERENCES and key_every % spacing == 0

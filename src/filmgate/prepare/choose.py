@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
+
+from msgspec.structs import replace
 
 from filmgate.prepare.measure import Trial
 from filmgate.records import Record
@@ -17,6 +20,9 @@ STORAGE_CLASSES: tuple[tuple[str, float], ...] = (
 )
 """Class of storage -> bytes per second that it sustains, the lower end of what is usual: 10 Gb/s on
 the wire, and 5-7, 20-25 and 40-50 GB/s of sequential reads for 1, 4 and 8 drives."""
+
+
+Limit = Literal["quality", "size", "space", "cores"]
 
 
 class Needs(Record, frozen=True, kw_only=True):
@@ -54,8 +60,10 @@ class Outlook(Record, frozen=True, kw_only=True):
     pays_from_clips: int | None = None
     """Clips from which on making and reading it takes less CPU time than reading the source; None
     when it never does."""
+    broken: list[Limit] = []
+    """The limits that it breaks."""
     why_not: str | None = None
-    """The limit that it breaks; None when it could be chosen."""
+    """How it breaks them, or what failed; None when it could be chosen."""
 
 
 class Choice(Record, frozen=True, kw_only=True):
@@ -89,7 +97,7 @@ def choose(
     usable = [one for one in copies if one.why_not is None]
     outlooks = [source, *copies]
     if not usable:
-        return Choice(label=None, why="no copy keeps the limits", outlooks=outlooks)
+        return Choice(label=None, why=_none_keeps(copies), outlooks=outlooks)
     if needs.clips_per_second is not None:
         best = min(usable, key=lambda one: (one.bytes, one.trial.label))
         rate = f"{needs.clips_per_second:g} clips/s on {needs.cores} cores"
@@ -137,21 +145,21 @@ def _outlook(
 
 
 def _judged(outlook: Outlook, needs: Needs) -> Outlook:
-    whys = []
+    whys = dict[Limit, str]()
     likeness, share = outlook.trial.likeness, outlook.trial.size_share
     if likeness and likeness.psnr_db is not None and likeness.psnr_db < needs.lowest_psnr_db:
-        whys.append(f"{likeness.psnr_db:.1f} dB is below {needs.lowest_psnr_db:g} dB")
+        whys["quality"] = f"{likeness.psnr_db:.1f} dB is below {needs.lowest_psnr_db:g} dB"
     if share is not None and share > needs.largest_size_share:
-        whys.append(f"{share:.2f} times the source's bytes is above {needs.largest_size_share:g}")
+        says = f"{share:.2f} times the source's bytes is above {needs.largest_size_share:g}"
+        whys["size"] = says
     if needs.bytes_free is not None and (outlook.bytes or 0) > needs.bytes_free:
         free = format_bytes(needs.bytes_free)
-        whys.append(f"{format_bytes(outlook.bytes or 0)} do not fit into {free}")
+        whys["space"] = f"{format_bytes(outlook.bytes or 0)} do not fit into {free}"
     if outlook.cores_for_demand is not None and outlook.cores_for_demand > needs.cores:
-        whys.append(f"it takes {outlook.cores_for_demand:.1f} cores of {needs.cores}")
+        whys["cores"] = f"it takes {outlook.cores_for_demand:.1f} cores of {needs.cores}"
     if not whys:
         return outlook
-    values = {name: getattr(outlook, name) for name in outlook.__struct_fields__}
-    return Outlook(**{**values, "why_not": "; ".join(whys)})
+    return replace(outlook, broken=list(whys), why_not="; ".join(whys.values()))
 
 
 def _break_even(encode_hours: float, speed: float, source: Trial) -> int | None:
@@ -164,6 +172,14 @@ def _break_even(encode_hours: float, speed: float, source: Trial) -> int | None:
 def _core_hours(outlook: Outlook, clips: int) -> float:
     assert outlook.trial.clips_per_cpu_second is not None
     return (outlook.encode_core_hours or 0) + clips / outlook.trial.clips_per_cpu_second / 3600
+
+
+def _none_keeps(copies: Sequence[Outlook]) -> str:
+    """The reason of the copy that comes closest: the fewest limits broken, then the smallest."""
+    if not copies:
+        return "no copy keeps the limits: none was tried"
+    least = min(copies, key=lambda one: (len(one.broken) or 9, one.trial.size_share or math.inf))
+    return f"no copy keeps the limits; {least.trial.label} comes closest: {least.why_not}"
 
 
 def _pays(outlook: Outlook, clips: int) -> bool:

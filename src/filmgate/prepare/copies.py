@@ -80,6 +80,12 @@ class Prepared(Record, frozen=True, kw_only=True):
     """Of the copies."""
     likeness: Likeness
     """Mean over the videos."""
+    num_as_they_are: int = 0
+    """Videos in the catalog that could not be copied and are read as they are, the reason in
+    ``left_out``."""
+    chosen_by: str | None = None
+    """File below the folder with the measurement that chose the layout, its digest among the
+    inputs; None: the layout was named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,12 +108,17 @@ def prepare_copies(
     executor: Executor | None = None,
     limits: Limits | None = None,
     on_progress: OnProgress | None = None,
+    keep_uncopied: bool = False,
+    chosen_by: tuple[str, str] | None = None,
 ) -> Prepared:
     """Make a training copy of every video of a catalog in the folder ``out``, with its catalog.
 
     A video that the recipe's policies or its own damage rule out is left out and listed, within
-    ``limits.error_budget``. Raises UserError for a recipe that contradicts itself, without a usable
-    encoder, when nothing can be copied, or when the folder is full or taken.
+    ``limits.error_budget``; with ``keep_uncopied`` its source stands in the catalog of the copies.
+    ``chosen_by`` is the file and digest of the measurement that chose the recipe.
+
+    Raises UserError for a recipe that contradicts itself, without a usable encoder, when nothing
+    can be copied, or when the folder is full or taken.
     """
     check_recipe(recipe)
     encoder = choose_encoder(recipe)
@@ -125,8 +136,9 @@ def prepare_copies(
         num_made += _take(outcome, made, faults)
     sources = [(row, key) for key, rows in rows_of_key.items() for row in rows]
     copies = _Copies(
-        catalog=catalog, out=out, recipe=recipe, encoder=encoder, tasks=tasks, made=made
-    )
+        catalog=catalog, out=out, recipe=recipe, encoder=encoder, tasks=tasks, made=made,
+        keep_uncopied=keep_uncopied, chosen_by=chosen_by,
+    )  # fmt: skip
     return copies.publish(sorted(sources), faults, num_made)
 
 
@@ -165,7 +177,7 @@ def _rows_of_key(catalog: Catalog, recipe: Recipe, encoder: Encoder) -> dict[str
 def _task(catalog: Catalog, row: int, key: str, recipe: Recipe, encoder: Encoder) -> Task[CopyJob]:
     facts, name = catalog.video(row), key.rpartition(":")[2][:32]
     output = f"{FILES}/{name[:2]}/{name}{encoder.suffix}"
-    table_output = f"{FILES}/{name[:2]}/{name}.frames.parquet"
+    table_output = str(table_of_copy(Path(output)))
     return Task(
         key=key,
         name=facts.path,
@@ -176,6 +188,11 @@ def _task(catalog: Catalog, row: int, key: str, recipe: Recipe, encoder: Encoder
         outputs=(table_output, output),
         size_bytes=facts.stamp.size_bytes,
     )  # fmt: skip
+
+
+def table_of_copy(path: Path) -> Path:
+    """Where the frame table of a copy lies: beside it."""
+    return path.with_name(f"{path.stem}.frames.parquet")
 
 
 def _take(
@@ -246,6 +263,8 @@ class _Copies:
     encoder: Encoder
     tasks: Sequence[Task[CopyJob]]
     made: Mapping[str, CopyMade]
+    keep_uncopied: bool
+    chosen_by: tuple[str, str] | None
 
     def publish(
         self, sources: Sequence[tuple[int, str]], faults: Mapping[str, str], num_made: int
@@ -260,10 +279,11 @@ class _Copies:
                 hint="choose another codec, or other policies for what the videos are",
             )
         job_of = {task.key: task.payload for task in self.tasks}
-        rows = [self._row(row, self.made[key], job_of[key]) for row, key in kept]
+        listed = sources if self.keep_uncopied else kept
+        rows = [self._row(row, self.made.get(key), job_of[key]) for row, key in listed]
         tables = (
-            (row.video_id, self._table(job_of[key]))
-            for row, (_, key) in zip(rows, kept, strict=True)
+            (row.video_id, self._table(number, self.made.get(key), job_of[key]))
+            for row, (number, key) in zip(rows, listed, strict=True)
         )
         layout = self.recipe.layout
         facts = CopyFacts(
@@ -273,11 +293,16 @@ class _Copies:
             encoder=self.encoder.name,
             reference_every=layout.reference_every,
         )
-        write_catalog(self.out, rows, left_out, tables, roots=self.catalog.header.roots, copy=facts)
+        write_catalog(
+            self.out, rows, [] if self.keep_uncopied else left_out, tables,
+            roots=self.catalog.header.roots, copy=facts,
+        )  # fmt: skip
         return self._record(rows, [self.made[key] for _, key in kept], left_out, num_made, facts)
 
-    def _row(self, row: int, made: CopyMade, job: CopyJob) -> VideoRow:
+    def _row(self, row: int, made: CopyMade | None, job: CopyJob) -> VideoRow:
         source, path = self.catalog.video(row), self.out / job.output
+        if made is None:
+            return source
         stamp = stamp_of(path)
         assert stamp is not None
         return VideoRow(
@@ -292,7 +317,9 @@ class _Copies:
             source_digest=source.content_digest,
         )
 
-    def _table(self, job: CopyJob) -> FrameTable:
+    def _table(self, row: int, made: CopyMade | None, job: CopyJob) -> FrameTable:
+        if made is None:
+            return self.catalog.frame_table(row)
         return frame_table_from_row(pq.read_table(self.out / job.table_output), 0)
 
     def _left_out(self, row: int, fault: str) -> LeftOut:
@@ -308,18 +335,22 @@ class _Copies:
         facts: CopyFacts,
     ) -> Prepared:
         inputs = {"catalog": facts.catalog_digest, "recipe": facts.recipe_digest}
+        if self.chosen_by is not None:
+            inputs["layouts"] = self.chosen_by[1]
         record = Prepared(
             header=Header(schema="filmgate.prepared", schema_version=1, inputs=inputs),
             folder=str(self.out),
             catalog_digest=open_catalog(self.out).digest,
             recipe=self.recipe,
             encoder=self.encoder.name,
-            num_videos=len(rows),
+            num_videos=len(made),
             num_made=num_made,
             left_out=left_out,
             source_bytes=sum(one.source_bytes for one in made),
             bytes=sum(one.size_bytes for one in made),
             likeness=mean_likeness([one.likeness for one in made]),
+            num_as_they_are=len(rows) - len(made),
+            chosen_by=None if self.chosen_by is None else self.chosen_by[0],
         )
         write_record(self.out / PREPARED_FILE, record)
         return record

@@ -11,7 +11,13 @@ import msgspec
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.prepare.choose import Choice, Needs, choose
-from filmgate.prepare.measure import ROUNDS, SAMPLE_SECONDS, SAMPLE_VIDEOS, measure_layouts
+from filmgate.prepare.measure import (
+    ROUNDS,
+    SAMPLE_SECONDS,
+    SAMPLE_VIDEOS,
+    OnProgress,
+    measure_layouts,
+)
 from filmgate.prepare.recipe import RECIPE_VERSION, Recipe
 from filmgate.records import Header, Record, digest_bytes, read_record
 from filmgate.spec import Clip
@@ -77,7 +83,8 @@ def find_layouts(
     machine: str,
     sample: SampleSize | None = None,
     workers: int | None = None,
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress | None = None,
+    on_reading: Callable[[], OnProgress] | None = None,
 ) -> Layouts:
     """Try the recipes on a sample of the catalog's videos, and choose by the needs.
 
@@ -93,6 +100,7 @@ def find_layouts(
     trials = measure_layouts(
         catalog, clip, recipes, num_videos=sample.num_videos, seconds=sample.seconds,
         rounds=sample.rounds, workers=workers, on_progress=on_progress,
+        on_reading=on_reading,
     )  # fmt: skip
     video_seconds = float(sum(catalog.column("duration_seconds").to_pylist()))
     source_bytes = sum(one["size_bytes"] for one in catalog.column("stamp").to_pylist())

@@ -70,11 +70,13 @@ def measure_layouts(
     rounds: int = ROUNDS,
     workers: int | None = None,
     on_progress: OnProgress | None = None,
+    on_reading: Callable[[], OnProgress] | None = None,
 ) -> list[Trial]:
     """A trial of the source, then one of each recipe.
 
     Copies are made in a temporary folder, on ``workers`` processes (one per core by default); the
-    reading is timed here, on one thread. ``on_progress`` is told encodes done and in all.
+    reading is timed here, on one thread. ``on_progress`` is told encodes done and in
+    all, what ``on_reading`` gives is told rounds of reading.
 
     Raises UserError when no video is long enough for a clip.
     """
@@ -84,7 +86,8 @@ def measure_layouts(
         source = Subject(catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1)
         copies = [_subject(copy, clip, catalog.num_videos) for copy in made]
         subjects = [stack.enter_context(one) for one in (source, *copies) if one is not None]
-        speeds = dict(zip(subjects, read_in_turns(subjects, rounds), strict=True))
+        reading = on_reading() if on_reading is not None else None
+        speeds = dict(zip(subjects, read_in_turns(subjects, rounds, reading), strict=True))
         first = _source_trial(catalog, stretches, speeds[source])
         return [
             first,

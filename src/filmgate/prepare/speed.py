@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -98,7 +98,11 @@ class Subject(Closing):
         return range(start, start + clip.frames * stride, stride)
 
 
-def read_in_turns(subjects: Sequence[Subject], rounds: int) -> list[Speed]:
+def read_in_turns(
+    subjects: Sequence[Subject],
+    rounds: int,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> list[Speed]:
     """The speed of each subject, after a round that is not counted.
 
     All read clips at the same places, in turns, so that a busy machine is busy for all of them.
@@ -112,6 +116,9 @@ def read_in_turns(subjects: Sequence[Subject], rounds: int) -> list[Speed]:
             rgb[place].append(speed)
             if subject.yuv is not None:
                 yuv[place].append(_round(subject, subject.yuv, number)[0])
+            if on_progress is not None:
+                done = number * len(subjects) + place + 1
+                on_progress(done, (rounds + 1) * len(subjects))
     return [
         Speed(rgb_rounds=rgb[place][1:], yuv_rounds=yuv[place][1:],
               read_bytes_per_clip=bytes_per_clip[place])
