@@ -9,7 +9,7 @@ import pytest
 from filmgate.catalog import Catalog, index_videos
 from filmgate.errors import UserError
 from filmgate.prepare.candidates import candidates, reference_spacing
-from filmgate.prepare.measure import measure_layouts
+from filmgate.prepare.measure import SampleSize, measure_layouts
 from filmgate.prepare.recipe import Layout, Recipe, check_recipe
 from filmgate.prepare.stretches import choose_stretches
 from filmgate.spec import Clip
@@ -35,7 +35,7 @@ def test_each_layout_is_measured_beside_the_source(catalog: Catalog) -> None:
     ]  # fmt: skip
     seen: list[tuple[int, int]] = []
     trials = measure_layouts(
-        catalog, CLIP, recipes, num_videos=2, seconds=2, rounds=1, workers=0,
+        catalog, CLIP, recipes, sample=SampleSize(num_videos=2, seconds=2, rounds=1), workers=0,
         on_progress=lambda done, total: seen.append((done, total)),
     )  # fmt: skip
     assert [trial.label for trial in trials] == ["source", *[one.layout.label for one in recipes]]
@@ -54,7 +54,9 @@ def test_a_layout_that_cannot_be_made_says_why(tmp_path: Path) -> None:
     write_video(tmp_path / "a.mp4", num_frames=60, options={"color_trc": "smpte2084"})
     catalog = index_videos(tmp_path, tmp_path / "catalog", workers=0)
     jpeg = Recipe(layout=Layout(name="jpeg", codec="jpeg", quality=4))
-    trial = measure_layouts(catalog, CLIP, [jpeg], num_videos=1, seconds=1, rounds=1, workers=0)[1]
+    trial = measure_layouts(
+        catalog, CLIP, [jpeg], sample=SampleSize(num_videos=1, seconds=1, rounds=1), workers=0
+    )[1]
     assert trial.clips_per_cpu_second is None
     assert trial.why_not == "a.mp4: it is HDR (smpte2084), which mjpeg cannot hold"
 

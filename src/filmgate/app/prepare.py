@@ -21,20 +21,21 @@ from filmgate.prepare.copies import Prepared, prepare_copies
 from filmgate.prepare.layouts import (
     LAYOUTS_FILE,
     Layouts,
-    SampleSize,
     earlier_layouts,
     find_layouts,
     question,
 )
+from filmgate.prepare.measure import SampleSize
 from filmgate.prepare.prune import prune_copies
 from filmgate.prepare.recipe import Recipe, check_recipe
-from filmgate.records import write_record
+from filmgate.records import digest_file, write_record
 from filmgate.spec import Job, load_job
 from filmgate.spec.job import Prepare
 from filmgate.units import format_bytes, format_seconds
 from filmgate.work import Limits, LocalExecutor, Progress
 from filmgate.work.cores import num_usable_cores
 from filmgate.work.executor import Executor
+from filmgate.work.on_ray import RayExecutor
 
 MAX_LEFT_OUT_LINES = 20
 """The rest is counted here, and listed in the record."""
@@ -56,6 +57,8 @@ class Wish:
     """Whether Ray makes the copies, on all nodes of its cluster."""
     prune: bool = False
     """Whether copies that no source needs are removed."""
+    sample: SampleSize | None = None
+    """How much is tried; None: as usual."""
 
 
 def prepare_catalog(
@@ -80,7 +83,7 @@ def prepare_catalog(
             _refuse(layouts, out)
     prepared = copy_with_progress(
         catalog, out, recipe, talk, executor=_executor(wish),
-        chosen_by=None if layouts is None else (LAYOUTS_FILE, layouts.digest),
+        chosen_by=None if layouts is None else (LAYOUTS_FILE, digest_file(out / LAYOUTS_FILE)),
     )  # fmt: skip
     if wish.prune:
         pruned = prune_copies(out)
@@ -95,15 +98,16 @@ def measure_catalog(
     wish: Wish,
     talk: Talk,
     *,
-    sample: SampleSize | None = None,
-    quick: bool = False,
+    recipes: list[Recipe] | None = None,
 ) -> Layouts:
-    """Try the candidates and write ``layouts.json`` and ``layouts.html`` into ``out``."""
+    """Try recipes, all that suit the job when none is given, and write ``layouts.json`` and
+    ``layouts.html`` into ``out``."""
     out.mkdir(parents=True, exist_ok=True)
-    recipes, needs = _question(out, job, wish, quick=quick)
+    recipes = _candidates(job) if recipes is None else recipes
+    needs = needs_of(out, job, wish)
     with talk.job("measure", "encodes") as progress:
         layouts = find_layouts(
-            catalog, job.clip, recipes, needs, machine=machine_line(), sample=sample,
+            catalog, job.clip, recipes, needs, machine=machine_line(), sample=wish.sample,
             workers=wish.workers, on_progress=progress,
             on_reading=lambda: progress.next_part("measure", "readings"),
         )  # fmt: skip
@@ -121,12 +125,13 @@ def copy_with_progress(
     executor: Executor | None = None,
     chosen_by: tuple[str, str] | None = None,
     keep_uncopied: bool = False,
+    catalog_folder: Path | None = None,
 ) -> Prepared:
     """``prepare_copies``, told on stderr as it goes; raises what that raises."""
     with talk.job("prepare", "videos") as progress:
         prepared = prepare_copies(
             catalog, out, recipe, executor=executor, limits=Limits(), chosen_by=chosen_by,
-            keep_uncopied=keep_uncopied, on_progress=_told(progress),
+            keep_uncopied=keep_uncopied, catalog_folder=catalog_folder, on_progress=_told(progress),
         )  # fmt: skip
     talk.note(
         f"prepare: {prepared.num_videos} copies, {prepared.num_made} made now, "
@@ -145,6 +150,8 @@ def job_of(job_file: Path | None, told: dict[str, object]) -> Job:
     job = load_job(job_file) if job_file else Job()
     own = msgspec.to_builtins(job.prepare)
     given = {key: value for key, value in told.items() if value is not None}
+    if "size" in given and "short_side" in given:
+        raise UserError("both a size and a short side are given", hint="give one of them")
     if "size" in given or "short_side" in given:
         own |= {"size": None, "short_side": None}
     try:
@@ -179,17 +186,17 @@ def refuse_copies(catalog: Catalog, out: Path) -> None:
         raise UserError(f"{out} is a file", hint="--out names a folder")
 
 
-def _question(out: Path, job: Job, wish: Wish, *, quick: bool) -> tuple[list[Recipe], Needs]:
-    recipes = candidates(job.clip, job.prepare, quick=quick)
+def _candidates(job: Job) -> list[Recipe]:
+    recipes = candidates(job.clip, job.prepare)
     for recipe in recipes:
         check_recipe(recipe)
-    return recipes, needs_of(out, job, wish)
+    return recipes
 
 
 def _known_layouts(catalog: Catalog, out: Path, job: Job, wish: Wish, talk: Talk) -> Layouts | None:
     if not out.exists():
         return None
-    asked = question(catalog, job.clip, *_question(out, job, wish, quick=False))
+    asked = question(catalog, job.clip, _candidates(job), needs_of(out, job, wish))
     layouts = earlier_layouts(out, asked)
     if layouts is not None:
         talk.note(f"layout as measured before ({out / LAYOUTS_FILE}); --measure measures anew")
@@ -207,9 +214,7 @@ def _refuse(layouts: Layouts, out: Path) -> NoReturn:
 
 
 def _executor(wish: Wish) -> Executor:
-    if wish.ray:
-        raise UserError("copies on Ray are not there yet", hint="leave --ray away")
-    return LocalExecutor(workers=wish.workers)
+    return RayExecutor() if wish.ray else LocalExecutor(workers=wish.workers)
 
 
 def _told(progress: Callable[[int, int, str], None]) -> Callable[[Progress], None]:

@@ -19,7 +19,8 @@ from filmgate.app.index import index_with_progress
 from filmgate.app.interrupt import interruptible
 from filmgate.app.machine_line import machine_line
 from filmgate.app.report import write_report
-from filmgate.app.run_summary import LeftOutVideo, RunSummary, SkippedClip
+from filmgate.app.run_copies import training_catalog
+from filmgate.app.run_summary import LeftOutVideo, RunCopies, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, summarise
 from filmgate.catalog.find import check_roots
@@ -73,8 +74,9 @@ def walk(
             return read_record(folder / RUN_FILE, RunRecord)
         keep_request(folder, request, job)
         catalog = index_with_progress(paths, folder / "catalog", labels, talk)
-        result = _train(job, catalog, folder, talk)
-        return _conclude(job, catalog, result, folder, talk)
+        read, copies = training_catalog(job, catalog, folder, talk)
+        result = _train(job, read, folder, talk)
+        return _conclude(job, (catalog, read, copies), result, folder, talk)
 
 
 def _name(videos: Sequence[Path], job: Job, job_file: Path | None) -> str:
@@ -101,12 +103,16 @@ def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
         )
 
 
+Sources = tuple[Catalog, Catalog, RunCopies]
+"""The videos as they are, what was trained on, and why."""
+
+
 def _conclude(
-    job: Job, catalog: Catalog, result: TrainResult, folder: Path, talk: Talk
+    job: Job, sources: Sources, result: TrainResult, folder: Path, talk: Talk
 ) -> RunRecord:
     verdict = diagnose(folder)
     write_record(folder / "verdict.json", verdict)
-    summary = _summary(job, catalog, result, verdict, folder)
+    summary = _summary(job, sources, result, verdict, folder)
     report = write_report(folder, summary, verdict)
     record = RunRecord(
         **{name: getattr(summary, name) for name in summary.__struct_fields__},
@@ -121,10 +127,11 @@ def _conclude(
 
 
 def _summary(
-    job: Job, catalog: Catalog, result: TrainResult, verdict: Verdict, folder: Path
+    job: Job, sources: Sources, result: TrainResult, verdict: Verdict, folder: Path
 ) -> RunSummary:
+    catalog, videos, copies = sources
     facts = summarise(catalog)
-    held_out = order_over(job, catalog, "holdout", catalog.frame_table)
+    held_out = order_over(job, videos, "holdout", videos.frame_table)
     return RunSummary(
         name=folder.name,
         job=job,
@@ -160,8 +167,10 @@ def _summary(
         classes=result.class_scores,
         attempts=result.attempts,
         seconds=_seconds_at_work(folder),
+        copies=copies,
         digests={
             "catalog": catalog.digest,
+            **({} if videos is catalog else {"copies": videos.digest}),
             "job": digest_file(folder / "job.toml"),
             "telemetry": digest_file(folder / TELEMETRY),
             "samples": result.samples_digest,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from math import sqrt
 from typing import Literal
 
-from filmgate.records import Record
+from filmgate.prepare.recipe import Recipe
+from filmgate.records import Header, Record
 from filmgate.spec import Job
 from filmgate.train.result import ClassScore
 
@@ -28,6 +29,23 @@ class SkippedClip(Record, frozen=True):
     """Where in it, for example ``frames 120 to 134``."""
     reason: str
     """One clause."""
+
+
+class RunCopies(Record, frozen=True, kw_only=True):
+    """Whether a run trains from a training copy, as ``prepare.json``; decided once."""
+
+    header: Header
+    """Its input is the catalog of the videos as they are."""
+    recipe: Recipe | None
+    """What the copy is; None: the run reads the videos as they are."""
+    why: str
+    """One sentence."""
+    num_clips: int
+    """Clips that the run reads."""
+    layouts: str | None
+    """File in the run folder with what was measured; None: nothing was."""
+    seconds: float
+    """How long deciding took."""
 
 
 class RunSummary(Record, frozen=True):
@@ -89,6 +107,8 @@ class RunSummary(Record, frozen=True):
     """Starts of the run; 1 when it was never resumed."""
     seconds: float | None = None
     """Wall time of all attempts together, pauses between them left out."""
+    copies: RunCopies | None = None
+    """Whether it was trained from a training copy, and why; None: a run from before copies."""
     digests: dict[str, str] = {}
     """Artifact (catalog, job, telemetry, final commit, ...) -> digest."""
 
@@ -105,6 +125,13 @@ def score_interval(num_right: float, num_clips: int) -> tuple[float, float]:
     half = z * sqrt(share * (1 - share) / num_clips + z * z / (4 * num_clips**2))
     half /= 1 + z * z / num_clips
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def describe_copies(copies: RunCopies) -> str:
+    """``a training copy, temporal-h264-q20-k16-r4: why``, or ``the videos as they are: why``."""
+    recipe = copies.recipe
+    what = "the videos as they are" if recipe is None else f"a training copy, {recipe.layout.label}"
+    return f"{what}: {copies.why}"
 
 
 def describe_score(summary: RunSummary) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from filmgate.app.run_summary import RunSummary, describe_score
+from filmgate.app.run_summary import RunSummary, describe_copies, describe_score
 from filmgate.diagnose import Verdict
 from filmgate.units import format_rate, format_seconds, format_share
 
@@ -45,6 +45,8 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
         ("loss", f"{loss} after {summary.steps} steps"),
         ("held-out score", describe_score(summary)),
     ]
+    if summary.copies is not None:
+        rows.insert(1, ("trained from", describe_copies(summary.copies)))
     if summary.num_padded:
         rows.append(("padded clips", f"{summary.num_padded}, longer than their video"))
     if summary.num_skipped:

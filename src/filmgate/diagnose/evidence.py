@@ -18,7 +18,7 @@ from filmgate.units import format_rate, format_seconds, format_share
 
 def gather_evidence(measured: Measured, finding: Finding) -> list[Evidence]:
     """Every observation the rules looked at, in the order in which they weigh."""
-    rows: list[Evidence | None] = [_counted(measured)]
+    rows: list[Evidence | None] = [_counted(measured), _videos(measured)]
     if measured.num_steps:
         rows += [
             _wastes(measured, finding),
@@ -146,6 +146,16 @@ def _processor(measured: Measured) -> Evidence | None:
         says=f"the workers computed for {format_share(share)} of their busy time: {limit}",
         supports=None,
     )
+
+
+def _videos(measured: Measured) -> Evidence | None:
+    if measured.start is None:
+        return None
+    layout = measured.start.copy_layout
+    says = "clips were read from the videos as they are, not from a training copy"
+    if layout is not None:
+        says = f"clips were read from a training copy, {layout}"
+    return Evidence(name="videos", says=says, supports=None)
 
 
 def _halves(measured: Measured, finding: Finding) -> Evidence | None:

@@ -146,7 +146,7 @@ def _local_copy(measured: Measured) -> Remedy | None:
 
 def _training_copy(measured: Measured) -> Remedy | None:
     shortened = measured.stage_share(*IMAGE_STAGES)
-    if shortened <= 0 or is_uneven(measured):
+    if shortened <= 0 or is_uneven(measured) or reads_copies(measured):
         return None
     ratio = measured.rates.frames_decoded_per_frame_delivered
     sure = _sure_times(measured)
@@ -167,6 +167,11 @@ def _training_copy(measured: Measured) -> Remedy | None:
         costs="disk space (0.35 to 0.6 times the source in our measurement), and one pass over "
         "the videos; the copy is slightly lossy",
     )
+
+
+def reads_copies(measured: Measured) -> bool:
+    """Whether the run was trained from a training copy already."""
+    return measured.start is not None and measured.start.copy_layout is not None
 
 
 def _sure_times(measured: Measured) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from filmgate.diagnose.bound import WASTE_SHARE, Finding
-from filmgate.diagnose.feed_remedies import COPY_COMMAND, data_remedies
+from filmgate.diagnose.feed_remedies import COPY_COMMAND, data_remedies, reads_copies
 from filmgate.diagnose.gains import (
     gain_of_faster_computing,
     gain_of_rarer_saves,
@@ -99,7 +99,7 @@ def _free_cores(measured: Measured) -> Remedy | None:
     wanted, cores, start = measured.rates.cores_wanted, measured.rates.cores, measured.start
     if not measured.is_contended or wanted is None or cores is None or start is None:
         return None
-    if start.device != "cpu":
+    if start.device != "cpu" or reads_copies(measured):
         return None
     taken = measured.rates.worker_cpu_cores
     high = gain_of_removing(measured, "forward", "backward", "optimizer")

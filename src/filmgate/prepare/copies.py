@@ -110,12 +110,14 @@ def prepare_copies(
     on_progress: OnProgress | None = None,
     keep_uncopied: bool = False,
     chosen_by: tuple[str, str] | None = None,
+    catalog_folder: Path | None = None,
 ) -> Prepared:
     """Make a training copy of every video of a catalog in the folder ``out``, with its catalog.
 
     A video that the recipe's policies or its own damage rule out is left out and listed, within
     ``limits.error_budget``; with ``keep_uncopied`` its source stands in the catalog of the copies.
-    ``chosen_by`` is the file and digest of the measurement that chose the recipe.
+    ``chosen_by`` is the file and digest of the measurement that chose the recipe. The catalog and
+    its record go to ``catalog_folder`` where that is given, so that catalogs share copies.
 
     Raises UserError for a recipe that contradicts itself, without a usable encoder, when nothing
     can be copied, or when the folder is full or taken.
@@ -123,8 +125,10 @@ def prepare_copies(
     check_recipe(recipe)
     encoder = choose_encoder(recipe)
     out = Path(out).absolute()
-    _refuse_sources_folder(catalog, out)
-    out.mkdir(parents=True, exist_ok=True)
+    catalog_out = out if catalog_folder is None else catalog_folder.absolute()
+    for folder in (out, catalog_out):
+        _refuse_sources_folder(catalog, folder)
+        folder.mkdir(parents=True, exist_ok=True)
     rows_of_key = _rows_of_key(catalog, recipe, encoder)
     tasks = [_task(catalog, rows[0], key, recipe, encoder) for key, rows in rows_of_key.items()]
     made: dict[str, CopyMade] = {}
@@ -137,7 +141,7 @@ def prepare_copies(
     sources = [(row, key) for key, rows in rows_of_key.items() for row in rows]
     copies = _Copies(
         catalog=catalog, out=out, recipe=recipe, encoder=encoder, tasks=tasks, made=made,
-        keep_uncopied=keep_uncopied, chosen_by=chosen_by,
+        keep_uncopied=keep_uncopied, chosen_by=chosen_by, catalog_out=catalog_out,
     )  # fmt: skip
     return copies.publish(sorted(sources), faults, num_made)
 
@@ -259,6 +263,7 @@ class _Copies:
 
     catalog: Catalog
     out: Path
+    catalog_out: Path
     recipe: Recipe
     encoder: Encoder
     tasks: Sequence[Task[CopyJob]]
@@ -294,7 +299,7 @@ class _Copies:
             reference_every=layout.reference_every,
         )
         write_catalog(
-            self.out, rows, [] if self.keep_uncopied else left_out, tables,
+            self.catalog_out, rows, [] if self.keep_uncopied else left_out, tables,
             roots=self.catalog.header.roots, copy=facts,
         )  # fmt: skip
         return self._record(rows, [self.made[key] for _, key in kept], left_out, num_made, facts)
@@ -339,8 +344,8 @@ class _Copies:
             inputs["layouts"] = self.chosen_by[1]
         record = Prepared(
             header=Header(schema="filmgate.prepared", schema_version=1, inputs=inputs),
-            folder=str(self.out),
-            catalog_digest=open_catalog(self.out).digest,
+            folder=str(self.catalog_out),
+            catalog_digest=open_catalog(self.catalog_out).digest,
             recipe=self.recipe,
             encoder=self.encoder.name,
             num_videos=len(made),
@@ -352,5 +357,5 @@ class _Copies:
             num_as_they_are=len(rows) - len(made),
             chosen_by=None if self.chosen_by is None else self.chosen_by[0],
         )
-        write_record(self.out / PREPARED_FILE, record)
+        write_record(self.catalog_out / PREPARED_FILE, record)
         return record

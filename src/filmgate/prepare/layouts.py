@@ -11,29 +11,12 @@ import msgspec
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.prepare.choose import Choice, Needs, choose
-from filmgate.prepare.measure import (
-    ROUNDS,
-    SAMPLE_SECONDS,
-    SAMPLE_VIDEOS,
-    OnProgress,
-    measure_layouts,
-)
+from filmgate.prepare.measure import OnProgress, SampleSize, measure_layouts
 from filmgate.prepare.recipe import RECIPE_VERSION, Recipe
 from filmgate.records import Header, Record, digest_bytes, read_record
 from filmgate.spec import Clip
 
 LAYOUTS_FILE = "layouts.json"
-
-
-class SampleSize(Record, frozen=True):
-    """How much of the videos is tried."""
-
-    num_videos: int = SAMPLE_VIDEOS
-    """Videos, spread over the bit rates of the set."""
-    seconds: float = SAMPLE_SECONDS
-    """Footage of each, from its middle."""
-    rounds: int = ROUNDS
-    """Rounds of reading that count."""
 
 
 class Layouts(Record, frozen=True, kw_only=True):
@@ -68,11 +51,6 @@ class Layouts(Record, frozen=True, kw_only=True):
         chosen = self.choice.chosen
         return None if chosen is None else chosen.trial.recipe
 
-    @property
-    def digest(self) -> str:
-        """Names this measurement."""
-        return digest_bytes(msgspec.json.encode(self))
-
 
 def find_layouts(
     catalog: Catalog,
@@ -98,8 +76,7 @@ def find_layouts(
     sample = sample if sample is not None else SampleSize()
     began = time.monotonic()
     trials = measure_layouts(
-        catalog, clip, recipes, num_videos=sample.num_videos, seconds=sample.seconds,
-        rounds=sample.rounds, workers=workers, on_progress=on_progress,
+        catalog, clip, recipes, sample=sample, workers=workers, on_progress=on_progress,
         on_reading=on_reading,
     )  # fmt: skip
     video_seconds = float(sum(catalog.column("duration_seconds").to_pylist()))

@@ -6,6 +6,7 @@ clips from each copy and from the source, in turns, so that a busy machine is eq
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -14,16 +15,32 @@ from pathlib import Path
 from filmgate.catalog import Catalog, index_videos
 from filmgate.prepare.check import Likeness
 from filmgate.prepare.recipe import Recipe
-from filmgate.prepare.speed import Speed, Subject, read_in_turns
+from filmgate.prepare.speed import Pace, Speed, Subject, cpu_seconds_of, read_in_turns
 from filmgate.prepare.stretches import MadeCopy, Stretch, choose_stretches, encode_stretches
 from filmgate.records import Record
 from filmgate.spec import Clip
 
 SOURCE = "source"
 """Label of the videos as they are."""
-SAMPLE_VIDEOS = 6
-SAMPLE_SECONDS = 10.0
-ROUNDS = 3
+PROBE_CLIPS = 3
+"""Clips that are read to know what one costs."""
+
+
+class SampleSize(Record, frozen=True):
+    """How much is tried."""
+
+    num_videos: int = 6
+    """Videos, spread over the bit rates of the set."""
+    seconds: float = 10.0
+    """Footage of each, from its middle."""
+    rounds: int = 3
+    """Rounds of reading that count; one more goes before."""
+    clips_per_round: int = 6
+    """Clips of each subject in a round, at least."""
+    round_seconds: float = 0.5
+    """CPU time of each subject in a round, at least."""
+    yuv: bool = True
+    """Whether clips are read as YUV 4:2:0 as well."""
 
 
 class Trial(Record, frozen=True, kw_only=True):
@@ -65,9 +82,7 @@ def measure_layouts(
     clip: Clip,
     recipes: Sequence[Recipe],
     *,
-    num_videos: int = SAMPLE_VIDEOS,
-    seconds: float = SAMPLE_SECONDS,
-    rounds: int = ROUNDS,
+    sample: SampleSize | None = None,
     workers: int | None = None,
     on_progress: OnProgress | None = None,
     on_reading: Callable[[], OnProgress] | None = None,
@@ -80,14 +95,21 @@ def measure_layouts(
 
     Raises UserError when no video is long enough for a clip.
     """
-    stretches = choose_stretches(catalog, clip, num_videos, seconds)
+    sample = sample if sample is not None else SampleSize()
+    stretches = choose_stretches(catalog, clip, sample.num_videos, sample.seconds)
     with tempfile.TemporaryDirectory(prefix="filmgate-measure-") as scratch, ExitStack() as stack:
         made = encode_stretches(catalog, stretches, recipes, Path(scratch), workers, on_progress)
-        source = Subject(catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1)
-        copies = [_subject(copy, clip, catalog.num_videos) for copy in made]
+        source = Subject(
+            catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1,
+            yuv=sample.yuv,
+        )  # fmt: skip
+        copies = [_subject(copy, clip, catalog.num_videos, sample.yuv) for copy in made]
         subjects = [stack.enter_context(one) for one in (source, *copies) if one is not None]
+        pace = Pace(
+            rounds=sample.rounds, clips=sample.clips_per_round, cpu_seconds=sample.round_seconds
+        )
         reading = on_reading() if on_reading is not None else None
-        speeds = dict(zip(subjects, read_in_turns(subjects, rounds, reading), strict=True))
+        speeds = dict(zip(subjects, read_in_turns(subjects, pace, reading), strict=True))
         first = _source_trial(catalog, stretches, speeds[source])
         return [
             first,
@@ -98,7 +120,19 @@ def measure_layouts(
         ]
 
 
-def _subject(copy: MadeCopy, clip: Clip, num_in_set: int) -> Subject | None:
+def clip_cpu_seconds(catalog: Catalog, clip: Clip) -> float:
+    """CPU time of reading one clip of a catalog's videos, from a few of them.
+
+    Raises UserError when no video is long enough for a clip.
+    """
+    stretches = choose_stretches(catalog, clip, PROBE_CLIPS, math.inf)
+    with Subject(
+        catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1, yuv=False
+    ) as subject:
+        return cpu_seconds_of(subject, PROBE_CLIPS)
+
+
+def _subject(copy: MadeCopy, clip: Clip, num_in_set: int, yuv: bool) -> Subject | None:
     if copy.why_not is not None:
         return None
     catalog = index_videos(copy.folder, copy.folder / "catalog", labels=None, workers=0)
@@ -109,7 +143,7 @@ def _subject(copy: MadeCopy, clip: Clip, num_in_set: int) -> Subject | None:
         )
     ]
     spacing = copy.recipe.layout.reference_every
-    return Subject(catalog, clip, whole, num_in_set=num_in_set, reference_every=spacing)
+    return Subject(catalog, clip, whole, num_in_set=num_in_set, reference_every=spacing, yuv=yuv)
 
 
 def _source_trial(catalog: Catalog, stretches: Sequence[Stretch], speed: Speed) -> Trial:

@@ -21,9 +21,17 @@ from filmgate.prepare.stretches import Stretch
 from filmgate.spec import Clip
 from filmgate.video import FrameTable
 
-CLIPS_PER_ROUND = 6
-"""At least so many of each subject; more while they take less than ROUND_CPU_SECONDS."""
-ROUND_CPU_SECONDS = 0.5
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How long reading is timed."""
+
+    rounds: int
+    """That count; one more goes before."""
+    clips: int
+    """Of each subject in a round, at least."""
+    cpu_seconds: float
+    """Of each subject in a round, at least."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +61,13 @@ class Subject(Closing):
 
     def __init__(
         self, catalog: Catalog, clip: Clip, stretches: Sequence[Stretch], *, num_in_set: int,
-        reference_every: int,
+        reference_every: int, yuv: bool = True,
     ) -> None:  # fmt: skip
         size = clip.height, clip.width
         self.rgb = ClipReader(catalog, size=size)
         is_even = not (clip.height % 2 or clip.width % 2)
-        self.yuv = ClipReader(catalog, size=size, pixel_format="yuv420p") if is_even else None
+        has_yuv = yuv and is_even
+        self.yuv = ClipReader(catalog, size=size, pixel_format="yuv420p") if has_yuv else None
         self._clip = clip
         self._stretches = stretches
         self._tables = [catalog.frame_table(stretch.row) for stretch in stretches]
@@ -100,7 +109,7 @@ class Subject(Closing):
 
 def read_in_turns(
     subjects: Sequence[Subject],
-    rounds: int,
+    pace: Pace,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[Speed]:
     """The speed of each subject, after a round that is not counted.
@@ -110,15 +119,15 @@ def read_in_turns(
     rgb: list[list[float]] = [[] for _ in subjects]
     yuv: list[list[float]] = [[] for _ in subjects]
     bytes_per_clip: list[float | None] = [None for _ in subjects]
-    for number in range(rounds + 1):
+    for number in range(pace.rounds + 1):
         for place, subject in enumerate(subjects):
-            speed, bytes_per_clip[place] = _round(subject, subject.rgb, number)
+            speed, bytes_per_clip[place] = _round(subject, subject.rgb, number, pace)
             rgb[place].append(speed)
             if subject.yuv is not None:
-                yuv[place].append(_round(subject, subject.yuv, number)[0])
+                yuv[place].append(_round(subject, subject.yuv, number, pace)[0])
             if on_progress is not None:
                 done = number * len(subjects) + place + 1
-                on_progress(done, (rounds + 1) * len(subjects))
+                on_progress(done, (pace.rounds + 1) * len(subjects))
     return [
         Speed(rgb_rounds=rgb[place][1:], yuv_rounds=yuv[place][1:],
               read_bytes_per_clip=bytes_per_clip[place])
@@ -126,11 +135,21 @@ def read_in_turns(
     ]  # fmt: skip
 
 
-def _round(subject: Subject, reader: ClipReader, seed: int) -> tuple[float, float | None]:
+def cpu_seconds_of(subject: Subject, num_clips: int) -> float:
+    """CPU time of one clip, mean over a few."""
+    chance, began = random.Random(0), time.thread_time()
+    for _ in range(num_clips):
+        subject.read_clip(subject.rgb, chance)
+    return (time.thread_time() - began) / num_clips
+
+
+def _round(
+    subject: Subject, reader: ClipReader, seed: int, pace: Pace
+) -> tuple[float, float | None]:
     """Clips per CPU-second, and bytes read per clip."""
     chance, num_clips = random.Random(seed), 0
     bytes_before, began = _bytes_read(), time.thread_time()
-    while num_clips < CLIPS_PER_ROUND or time.thread_time() - began < ROUND_CPU_SECONDS:
+    while num_clips < pace.clips or time.thread_time() - began < pace.cpu_seconds:
         subject.read_clip(reader, chance)
         num_clips += 1
     seconds, bytes_after = time.thread_time() - began, _bytes_read()

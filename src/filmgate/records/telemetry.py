@@ -53,6 +53,8 @@ class Start(Line, frozen=True, tag="start"):
     recorded."""
     feed_is_automatic: bool | None = None
     """Whether they may change on the way; None where it was not recorded."""
+    copy_layout: str | None = None
+    """Layout of the training copy that was read; None: videos as they are."""
 
 
 class Step(Line, frozen=True, tag="step"):

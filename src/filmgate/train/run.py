@@ -158,6 +158,7 @@ class _Attempt:
         self, learner: Learner, feed: Feed, progress: Progress, commits: CommitFolder
     ) -> Progress:
         clip, size = self.job.clip, feed.stats().size
+        copy = self.catalog.header.copy
         self.journal.write(
             Start,
             header=Header(schema="filmgate.telemetry", schema_version=1, inputs=self._inputs()),
@@ -172,6 +173,7 @@ class _Attempt:
             train_threads=self.origin.train_threads,
             feed_size=size.why,
             feed_is_automatic=size.is_automatic,
+            copy_layout=copy.layout if copy is not None else None,
         )
         loop = Loop(
             job=self.job,
