@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "filmgate"
 HEAVY = ("torch", "av", "pyarrow", "matplotlib", "numpy", "jinja2")
-ROOMS_WITHOUT_TORCH = ("records", "spec", "work", "video", "catalog", "diagnose")
+ROOMS_WITHOUT_TORCH = ("records", "spec", "work", "video", "catalog", "machine", "diagnose")
 
 
 def loaded_after(statements: str) -> set[str]:
