@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-BENCHMARKS = ("peers",)
+BENCHMARKS = ("peers", "layouts")
 DEADLINE_SECONDS = 3 * 3600
 
 
