@@ -51,17 +51,20 @@ def same_times(pair: Copied, row: int = 0, copy_row: int = 0) -> bool:
     ] and new.duration_seconds == old.duration_seconds
 
 
-def largest_difference(
-    pair: Copied, row: int = 0, copy_row: int = 0, *, num_frames: int = 4
-) -> float:
-    """Levels of 255 between cells of source and copy, read at the copy's size."""
+def largest_difference(pair: Copied, *, num_frames: int = 4) -> float:
+    """Levels of 255 between cells of the first source and its copy."""
+    return float(differences(pair, 0, 0, num_frames=num_frames).max())
+
+
+def differences(pair: Copied, row: int, copy_row: int, *, num_frames: int = 4) -> np.ndarray:
+    """Levels of 255 between the cells of some frames, both sides read at the copy's size."""
     facts = pair.copies.video(copy_row)
     size = facts.height, facts.width
     count = pair.copies.video(copy_row).num_frames
     frames = sorted({round(n * (count - 1) / max(1, num_frames - 1)) for n in range(num_frames)})
     with ClipReader(pair.source, size=size) as before, ClipReader(pair.copies, size=size) as after:
         one, other = before.read(row, frames), after.read(copy_row, frames)
-    return float(np.abs(cells(one) - cells(other)).max())
+    return np.abs(cells(one) - cells(other))
 
 
 def cells(clip_THWC: np.ndarray) -> np.ndarray:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -116,3 +118,23 @@ def test_a_set_of_which_nothing_can_be_copied_is_an_error_with_the_reasons(tmp_p
     with pytest.raises(UserError, match="HDR"):
         prepare_copies(catalog, tmp_path / "copies", jpeg, executor=LocalExecutor(workers=1))
     assert not (tmp_path / "copies" / "catalog.json").exists()
+
+
+def test_a_source_that_changes_while_it_is_copied_is_left_out(videos: Path, tmp_path: Path) -> None:
+    catalog, stop = index(videos), threading.Event()
+    changed = videos / "cold" / "cold0.mp4"
+
+    def touch() -> None:
+        while not stop.wait(0.0005):
+            os.utime(changed)
+
+    toucher = threading.Thread(target=touch)
+    toucher.start()
+    try:
+        prepared = prepare(catalog, tmp_path / "copies")
+    finally:
+        stop.set()
+        toucher.join()
+    assert [one.path for one in prepared.left_out] == [str(changed)]
+    assert "it changed while it was copied" in prepared.left_out[0].reason
+    assert prepared.num_videos == 3
