@@ -14,6 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
+from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_prepare import prepare
 from filmgate.app.interrupt import Terminated, answer_signals
@@ -33,6 +34,7 @@ catalog_app = typer.Typer(no_args_is_help=True, help="Look into a catalog that `
 app.add_typer(catalog_app, name="catalog")
 feed_app = typer.Typer(no_args_is_help=True, help="Look at the feed that training draws from.")
 app.add_typer(feed_app, name="feed")
+app.add_typer(environment_app, name="env")
 
 Labels = Annotated[
     str,
