@@ -19,6 +19,11 @@ AU_BAR = 0.97
 BATCH = 4
 
 
+def peers_python() -> Path:
+    """The Python that has the other readers, whether it is there or not."""
+    return Path(os.environ.get(PEERS_VARIABLE, PEERS_PYTHON))
+
+
 @check(
     name="peers",
     topic=TOPIC,
@@ -27,7 +32,7 @@ BATCH = 4
     bar="the bar of every row",
 )
 def peers(place: Place) -> Outcome:
-    python = Path(os.environ.get(PEERS_VARIABLE, PEERS_PYTHON))
+    python = peers_python()
     if not python.exists():
         return Outcome(
             figure="not measured: make peers first",

@@ -165,10 +165,11 @@ def _bound(job: Job, catalog: Catalog) -> _Bound:
 def _affordable(job: Job, catalog: Catalog, num_recipes: int) -> SampleSize:
     """The largest sample within ``MEASURE_SHARE``. Raises _DoesNotPay when there is none."""
     bound, clips = _bound(job, catalog), visits(job, catalog)
-    if clips * bound.frames_per_clip < bound.num_frames:
+    decoded = clips * bound.frames_per_clip
+    if decoded < bound.num_frames:
         raise _DoesNotPay(
-            f"the run reads {clips} clips and decodes {clips * bound.frames_per_clip:.0f} frames "
-            f"at most; a copy decodes all {bound.num_frames} once"
+            f"the run visits videos {clips} times and decodes at most {decoded:.0f} frames; "
+            f"a copy decodes all {bound.num_frames} once"
         )
     try:
         seconds_per_clip = clip_cpu_seconds(catalog, job.clip)
