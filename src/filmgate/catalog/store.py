@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -18,6 +21,8 @@ from filmgate.video import EntryPoints, FrameTable
 
 ROWS_PER_GROUP = 256
 """Rows that are fetched and unpacked together."""
+MOST_BYTES_PARSED_TOGETHER = 1 << 30
+"""Of rows on their way into a table; pyarrow counts them with 32 bits."""
 DIGEST_KEY = b"filmgate.catalog.digest"
 """Where each file says which catalog it belongs to."""
 
@@ -57,15 +62,32 @@ FRAMES_SCHEMA = pa.schema(
         ("times_from_packets", pa.bool_()), ("stream_index", pa.int32()), ("file_bytes", _INT),
     ]
 )  # fmt: skip
+_FRAME_ARRAYS = {"pts", "is_key", "packet", *(f"entry_{name}" for name in ENTRY_COLUMNS)}
 _PLAIN_FRAME_COLUMNS = (
     "end_ticks", "access", "access_reason", "seek_by", "times_from_packets", "stream_index",
     "file_bytes",
 )  # fmt: skip
 
 
-def rows_as_table(rows: Sequence[Record], schema: pa.Schema) -> pa.Table:
-    """Records as a table."""
-    return pa.Table.from_pylist([msgspec.to_builtins(row) for row in rows], schema=schema)
+def rows_as_table(rows: Sequence[Record] | Sequence[dict[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Records as a table.
+
+    By way of JSON, because ``pyarrow.array`` and all that uses it import pandas where there is one:
+    0.2 s of CPU time, as much as indexing a video of ten minutes takes.
+    """
+    if not rows:
+        return pa.Table.from_batches([], schema=schema)
+    lines = msgspec.json.Encoder().encode_lines(rows)
+    table = pyarrow.json.read_json(
+        BytesIO(lines),
+        read_options=pyarrow.json.ReadOptions(
+            use_threads=False, block_size=min(len(lines) + 1, MOST_BYTES_PARSED_TOGETHER)
+        ),
+        parse_options=pyarrow.json.ParseOptions(
+            explicit_schema=schema, unexpected_field_behavior="error"
+        ),
+    )
+    return table.replace_schema_metadata(schema.metadata)
 
 
 def write_rows(path: Path, rows: Sequence[Record], schema: pa.Schema, digest: str) -> None:
@@ -110,8 +132,36 @@ def write_frame_tables(path: Path, tables: Iterable[tuple[str, FrameTable]], dig
 
 def frames_as_table(tables: Iterable[tuple[str, FrameTable]]) -> pa.Table:
     """The frame tables of (video_id, table) pairs, a row each."""
-    rows = [_frames_row(video_id, table) for video_id, table in tables]
-    return pa.Table.from_pylist(rows, schema=FRAMES_SCHEMA)
+    pairs = list(tables)
+    arrays = [_frame_arrays(table) for _, table in pairs]
+    plain = pa.schema([field for field in FRAMES_SCHEMA if field.name not in _FRAME_ARRAYS])
+    told = rows_as_table([_frame_plain(video_id, table) for video_id, table in pairs], plain)
+    columns = [
+        _list_column([row[field.name] for row in arrays], field.type.value_type)
+        if field.name in _FRAME_ARRAYS
+        else told.column(field.name)
+        for field in FRAMES_SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=FRAMES_SCHEMA)
+
+
+def _list_column(arrays: Sequence[NDArray[Any]], kind: pa.DataType) -> pa.Array:
+    """A column of lists, one for each array."""
+    offsets = np.cumsum([0, *map(len, arrays)], dtype=np.int64)
+    dtype = np.dtype(kind.to_pandas_dtype())
+    values = np.concatenate([np.zeros(0, dtype), *arrays], dtype=dtype, casting="safe")
+    return pa.ListArray.from_arrays(
+        _plain_array(offsets.astype(np.int32), pa.int32()), _plain_array(values, kind)
+    )
+
+
+def _plain_array(values: NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Values as they lie in memory, without nulls."""
+    if pa.types.is_boolean(kind):
+        buffer = pa.py_buffer(np.packbits(values, bitorder="little"))
+    else:
+        buffer = pa.py_buffer(values)
+    return pa.Array.from_buffers(kind, len(values), [None, buffer])
 
 
 def _groups(
@@ -127,15 +177,20 @@ def _groups(
         yield group
 
 
-def _frames_row(video_id: str, table: FrameTable) -> dict[str, Any]:
+def _frame_plain(video_id: str, table: FrameTable) -> dict[str, Any]:
     return {
         "video_id": video_id,
         "time_base": [table.time_base.numerator, table.time_base.denominator],
+        **{name: getattr(table, name) for name in _PLAIN_FRAME_COLUMNS},
+    }
+
+
+def _frame_arrays(table: FrameTable) -> dict[str, NDArray[Any]]:
+    return {
         "pts": table.pts,
         "is_key": table.is_key,
         "packet": table.packet,
         **{f"entry_{name}": getattr(table.entries, name) for name in ENTRY_COLUMNS},
-        **{name: getattr(table, name) for name in _PLAIN_FRAME_COLUMNS},
     }
 
 

@@ -7,7 +7,9 @@ Only header bits are read, never pictures. Sources: ITU-T H.264 7.3.1 and 7.4.1.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 MPEG4_VOP = b"\0\0\1\xb6"
@@ -32,6 +34,14 @@ class Peek(NamedTuple):
     """Why the packet cannot be judged by its head."""
 
 
+ONE_FRAME = Peek()
+"""Most packets: one made once is quicker than one for each."""
+KEYS_TELL = {"h264"}
+"""Codecs of which other packets than key packets are always ``ONE_FRAME``."""
+_LEADING = Peek(needs_previous=True)
+_hevc_head = struct.Struct(">IB").unpack_from
+"""A length of four bytes and the first byte of its NAL unit."""
+
 Peeker = Callable[[Buffer, bool], Peek]
 """From the bytes of a packet, and whether the container calls it a key frame."""
 
@@ -55,10 +65,10 @@ def peeker_for(codec: str, extradata: bytes, *, is_intra_only: bool) -> Peeker |
 def _peeker_for(codec: str, extradata: bytes, is_intra_only: bool) -> Peeker | None:
     if codec == "h264":
         length_bytes = (extradata[4] & 3) + 1 if extradata[:1] == b"\1" else 0
-        return lambda data, is_key: _peek_h264(data, is_key, length_bytes)
+        return partial(_peek_h264, length_bytes)
     if codec == "hevc":
         length_bytes = (extradata[21] & 3) + 1 if extradata[:1] == b"\1" else 0
-        return lambda data, is_key: _peek_hevc(data, length_bytes)
+        return partial(_peek_hevc, length_bytes)
     simple: dict[str, Peeker] = {
         "vp8": _peek_vp8,
         "vp9": _peek_vp9,
@@ -93,9 +103,9 @@ def _annex_b_units(data: bytes) -> Iterator[Buffer]:
         start = end
 
 
-def _peek_h264(data: Buffer, is_key: bool, length_bytes: int) -> Peek:
+def _peek_h264(length_bytes: int, data: Buffer, is_key: bool) -> Peek:
     if not is_key:
-        return Peek()
+        return ONE_FRAME
     units = [unit for unit in nal_units(data, length_bytes) if len(unit)]
     kinds = [unit[0] & 31 for unit in units]
     parameters = b"".join(
@@ -104,7 +114,16 @@ def _peek_h264(data: Buffer, is_key: bool, length_bytes: int) -> Peek:
     return Peek(is_entry=5 in kinds, parameters=parameters)
 
 
-def _peek_hevc(data: Buffer, length_bytes: int) -> Peek:
+def _peek_hevc(length_bytes: int, data: Buffer, is_key: bool) -> Peek:
+    if length_bytes == 4 and len(data) > 6:
+        size, head = _hevc_head(data)
+        kind = head >> 1 & 63
+        if size > 2 and kind < 16:  # a picture comes first that is no key picture: most packets
+            return _LEADING if kind in (8, 9) else ONE_FRAME
+    return _peek_hevc_units(data, length_bytes)
+
+
+def _peek_hevc_units(data: Buffer, length_bytes: int) -> Peek:
     parameters, kind, doubt = b"", None, None
     for unit in nal_units(data, length_bytes):
         if len(unit) < 3:
@@ -187,9 +206,16 @@ def _peek_vp8(data: Buffer, is_key: bool) -> Peek:
 
 
 def _peek_vp9(data: Buffer, is_key: bool) -> Peek:
-    frames = [_vp9_frame(frame) for frame in _vp9_superframe(data)]
+    if data[-1] & 0xE0 != 0xC0:
+        return _VP9_ALONE[data[0]]
+    frames = [_VP9_FRAMES[frame[0]] for frame in _vp9_superframe(data)]
     shown = sum(is_shown for is_shown, _ in frames)
-    return Peek(shown=shown, is_entry=shown == 1 and frames[0][1])
+    return _vp9_peek(shown, frames[0][1])
+
+
+def _vp9_peek(shown: int, begins_with_key: bool) -> Peek:
+    is_entry = shown == 1 and begins_with_key
+    return ONE_FRAME if shown == 1 and not is_entry else Peek(shown=shown, is_entry=is_entry)
 
 
 def _vp9_superframe(data: Buffer) -> list[Buffer]:
@@ -212,9 +238,9 @@ def _vp9_superframe(data: Buffer) -> list[Buffer]:
     return frames or [data]
 
 
-def _vp9_frame(frame: Buffer) -> tuple[int, bool]:
-    """(frames shown, is a key frame)."""
-    bits = BitReader(bytes(frame[:2]))
+def _vp9_frame(head: int) -> tuple[int, bool]:
+    """(frames shown, is a key frame), from the first byte of a frame."""
+    bits = BitReader(bytes([head]))
     bits.read(2)
     profile = bits.read(1) | bits.read(1) << 1
     if profile == 3:
@@ -223,6 +249,11 @@ def _vp9_frame(frame: Buffer) -> tuple[int, bool]:
         return 1, False
     is_key = bits.read(1) == 0
     return bits.read(1), is_key
+
+
+_VP9_FRAMES = [_vp9_frame(head) for head in range(256)]
+_VP9_ALONE = [_vp9_peek(*frame) for frame in _VP9_FRAMES]
+"""By the first byte, for a packet that holds one frame."""
 
 
 def _peek_av1(data: Buffer, is_key: bool) -> Peek:

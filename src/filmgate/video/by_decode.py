@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from filmgate.video.by_packets import end_of_last, entries_at
+from filmgate.video.by_packets import end_of_last, entries_at, seek_targets
 from filmgate.video.decoder import Decoder
-from filmgate.video.packets import NO_TIME, PacketList
+from filmgate.video.packets import NO_TIME, PacketList, no_packets
 from filmgate.video.properties import StreamProperties
 from filmgate.video.table import FIRST_PACKET, FrameTable, SeekBy
 from filmgate.video.trial import frame_digest, with_tried_entries
@@ -48,7 +48,7 @@ def table_by_decoding(
         _blank_table(properties),
         pts=pts,
         end_ticks=end_of_last(pts, packets, places, properties),
-        is_key=np.array(packets.is_key, bool)[places],
+        is_key=packets.is_key[places],
         packet=places.astype(np.int32),
         times_from_packets=from_packets,
     )
@@ -89,9 +89,9 @@ def _with_entries(
 
 def _candidates(packets: PacketList, seek_by: SeekBy) -> NDArray[np.int64]:
     """(packets,) places of key frames that a seek of this kind can ask for."""
-    target = packets.column("position" if seek_by == "byte" else seek_by)
+    target = seek_targets(packets, seek_by)
     can_be_asked = target >= 0 if seek_by == "byte" else target != NO_TIME
-    return np.flatnonzero((packets.column("crc32") != 0) & can_be_asked)
+    return np.flatnonzero((packets.crc32 != 0) & can_be_asked)
 
 
 def _clauses(places: list[int]) -> list[str]:
@@ -126,10 +126,10 @@ def _times(
     places: NDArray[np.int64], packets: PacketList, properties: StreamProperties
 ) -> tuple[NDArray[np.int64], bool, bool]:
     """(ticks of each frame, whether they are the packets' own pts, whether the rate made them)."""
-    pts = packets.column("pts")[places]
+    pts = packets.pts[places]
     if NO_TIME not in pts and np.all(np.diff(pts) >= 0):
         return pts, True, False
-    dts = np.sort(packets.column("dts")[places])
+    dts = np.sort(packets.dts[places])
     if NO_TIME not in dts and np.all(np.diff(dts) > 0):
         return dts, False, False
     ticks = [int(k / (properties.nominal_fps * properties.time_base)) for k in range(len(places))]
@@ -145,7 +145,7 @@ def _blank_table(properties: StreamProperties) -> FrameTable:
         end_ticks=0,
         is_key=nothing.astype(bool),
         packet=nothing.astype(np.int32),
-        entries=entries_at(PacketList(), "byte", nothing, nothing),
+        entries=entries_at(no_packets(), "byte", nothing, nothing),
         access="sequential",
         access_reason=None,
         seek_by=properties.seek_by,

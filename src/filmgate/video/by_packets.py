@@ -25,7 +25,7 @@ def doubt_about(video: OpenVideo, packets: PacketList, properties: StreamPropert
     codec = context.codec.canonical_name
     if not video.container.format.name.startswith(SOUND_CONTAINERS):
         return f"{video.container.format.long_name} does not tell the time of every frame"
-    if not packets.peeks:
+    if not packets.is_judged:
         return f"{codec} packets do not tell which frames they show"
     if codec in FIELD_CODECS and context.field_order != 1:
         return "interlaced: a frame may span packets"
@@ -37,32 +37,32 @@ def doubt_about(video: OpenVideo, packets: PacketList, properties: StreamPropert
 
 
 def _doubt_about_packets(packets: PacketList) -> str | None:
-    for peek in packets.peeks:
-        if peek.doubt is not None:
-            return peek.doubt
-        if peek.shown > 1:
-            return "packets that show several frames"
+    several = np.flatnonzero(packets.shown > 1)
+    if packets.doubts and not (len(several) and several[0] < min(packets.doubts)):
+        return packets.doubts[min(packets.doubts)]
+    if len(several):
+        return "packets that show several frames"
     if packets.read_faults:
         return "the container has unreadable places"
-    if any(packets.is_corrupt):
+    if packets.is_corrupt.any():
         return "packets that the container calls corrupt"
-    shown_pts = packets.column("pts")[_is_shown(packets)]
+    shown_pts = packets.pts[_is_shown(packets)]
     if NO_TIME in shown_pts:
         return "frames without a time"
-    if len(np.unique(shown_pts)) != len(shown_pts):
+    if np.any(np.diff(np.sort(shown_pts)) == 0):
         return "frames with the same time"
-    if len({peek.parameters for peek in packets.peeks if peek.parameters}) > 1:
+    if len(packets.parameters) > 1:
         return "its parameter sets change on the way"
     return None
 
 
 def _doubt_about_entries(packets: PacketList, codec: str) -> str | None:
-    if not packets.peeks[0].is_entry:
+    if not packets.is_entry[0]:
         return "it does not begin with a key frame"
     if codec == "h264":
-        entries = [i for i, peek in enumerate(packets.peeks) if peek.is_entry]
-        gaps = np.diff([*entries, len(packets)])
-        others = sum(packets.is_key) - len(entries)
+        entries = np.flatnonzero(packets.is_entry)
+        gaps = np.diff(entries, append=len(packets))
+        others = np.count_nonzero(packets.is_key) - len(entries)
         if others and gaps.max() > MOST_FRAMES_WITHOUT_IDR:
             return "most of its key frames are not IDR frames"
     return None
@@ -70,41 +70,38 @@ def _doubt_about_entries(packets: PacketList, codec: str) -> str | None:
 
 def _reorder_depth(packets: PacketList) -> int:
     """Frames that the decoder must hold back: the most that are decoded first and shown later."""
-    pts = packets.column("pts")
-    order = np.argsort(np.argsort(pts, kind="stable"), kind="stable")
+    places = np.argsort(packets.pts, kind="stable")
     # A frame that is shown as number r and decoded as number p came after p - r later ones.
-    return int(np.max(np.arange(len(pts)) - order, initial=0))
+    return int(np.max(places - np.arange(len(places)), initial=0))
 
 
 def _is_shown(packets: PacketList) -> NDArray[np.bool_]:
     """(packets,) packets whose frame is displayed."""
-    shown = np.array([peek.shown == 1 for peek in packets.peeks], np.bool_)
-    hidden = np.array(packets.is_discard, np.bool_) | _lost_leading(packets)
-    return np.logical_and(shown, ~hidden)
+    hidden = packets.is_discard | _lost_leading(packets)
+    shown: NDArray[np.bool_] = (packets.shown == 1) & ~hidden
+    return shown
 
 
 def _lost_leading(packets: PacketList) -> NDArray[np.bool_]:
     """(packets,) HEVC pictures behind the first key frame that need pictures before it."""
-    lost = np.zeros(len(packets), bool)
-    for place, peek in enumerate(packets.peeks):
-        if place and peek.is_entry:
-            break
-        lost[place] = peek.needs_previous
+    second = np.flatnonzero(packets.is_entry[1:])
+    lost = packets.needs_previous.copy()
+    lost[int(second[0]) + 1 if len(second) else len(lost) :] = False
     return lost
 
 
 def table_by_packets(packets: PacketList, properties: StreamProperties) -> FrameTable:
     """The table of a file about which there is no doubt."""
-    pts = packets.column("pts")
+    pts = packets.pts
     places = np.flatnonzero(_is_shown(packets))
     places = places[np.argsort(pts[places], kind="stable")]
     frame_pts = pts[places]
-    candidates = np.flatnonzero([peek.is_entry for peek in packets.peeks])
+    candidates = np.flatnonzero(packets.is_entry)
     return FrameTable(
         time_base=properties.time_base,
         pts=frame_pts,
         end_ticks=end_of_last(frame_pts, packets, places, properties),
-        is_key=np.array(packets.is_key)[places],
+        is_key=packets.is_key[places],
         packet=places.astype(np.int32),
         entries=entries_at(
             packets, properties.seek_by, candidates, np.searchsorted(frame_pts, pts[candidates])
@@ -127,7 +124,7 @@ def end_of_last(
     """When the last frame ends: its packet's duration, else the gap before it, else the rate."""
     if not len(frame_pts):
         return 0
-    duration = packets.duration[int(places[-1])]
+    duration = int(packets.duration[places[-1]])
     if duration <= 0 and len(frame_pts) > 1:
         duration = int(frame_pts[-1] - frame_pts[-2])
     return int(frame_pts[-1]) + (duration if duration > 0 else properties.frame_ticks)
@@ -142,12 +139,17 @@ def entries_at(
     """Entry points at these packets; one that is overtaken by a later one is left out."""
     keep = np.minimum.accumulate(first_frames[::-1])[::-1] == first_frames
     places, first_frames = places[keep], first_frames[keep]
-    target = packets.column("position" if seek_by == "byte" else seek_by)[places]
+    target = seek_targets(packets, seek_by)[places]
     return EntryPoints(
         packet=places.astype(np.int32),
         first_frame=first_frames.astype(np.int32),
         seek_target=target,
-        position=packets.column("position")[places],
-        size=packets.column("size")[places].astype(np.int32),
-        crc32=packets.column("crc32")[places].astype(np.uint32),
+        position=packets.position[places],
+        size=packets.size[places].astype(np.int32),
+        crc32=packets.crc32[places].astype(np.uint32),
     )
+
+
+def seek_targets(packets: PacketList, seek_by: SeekBy) -> NDArray[np.int64]:
+    """(packets,) what a demuxer that seeks this way is asked for."""
+    return {"dts": packets.dts, "pts": packets.pts, "byte": packets.position}[seek_by]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import av
 import numpy as np
@@ -12,7 +14,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
-from filmgate.video.bitstream import Peek, peeker_for
+from filmgate.video.bitstream import KEYS_TELL, ONE_FRAME, Peek, peeker_for
 from filmgate.video.container import OpenVideo
 
 NO_TIME = np.iinfo(np.int64).min
@@ -23,22 +25,39 @@ FIRST_FRAME_PACKETS = 120
 """Packets within which a first frame has to come out."""
 
 
-@dataclass(kw_only=True)
-class PacketList:
-    """The packets of a stream in file order; every list has one element per packet."""
+_ROW = np.dtype(
+    [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("position", "<i8"), ("size", "<i8"),
+     ("crc32", "<i8"), ("shown", "<i8"), ("is_key", "?"), ("is_discard", "?"), ("is_corrupt", "?"),
+     ("is_entry", "?"), ("needs_previous", "?")]
+)  # fmt: skip
+_pack_row = struct.Struct("<7q5?").pack
+"""A packet as ``_ROW``: one call for all columns, since Python's steps are what a packet costs."""
 
-    pts: list[int] = field(default_factory=list)
-    dts: list[int] = field(default_factory=list)
-    duration: list[int] = field(default_factory=list)
-    is_key: list[bool] = field(default_factory=list)
-    is_discard: list[bool] = field(default_factory=list)
-    is_corrupt: list[bool] = field(default_factory=list)
-    position: list[int] = field(default_factory=list)
-    size: list[int] = field(default_factory=list)
-    crc32: list[int] = field(default_factory=list)
+
+@dataclass(frozen=True, kw_only=True)
+class PacketList:
+    """The packets of a stream in file order; every array is (packets,)."""
+
+    pts: NDArray[np.int64]
+    dts: NDArray[np.int64]
+    duration: NDArray[np.int64]
+    position: NDArray[np.int64]
+    size: NDArray[np.int64]
+    crc32: NDArray[np.int64]
     """0 for a packet that is no candidate for an entry point."""
-    peeks: list[Peek] = field(default_factory=list)
-    """Empty where the codec's heads tell nothing."""
+    shown: NDArray[np.int64]
+    """As ``Peek``, like the next ones; nothing of that counts without ``is_judged``."""
+    is_key: NDArray[np.bool_]
+    is_discard: NDArray[np.bool_]
+    is_corrupt: NDArray[np.bool_]
+    is_entry: NDArray[np.bool_]
+    needs_previous: NDArray[np.bool_]
+    is_judged: bool = False
+    """Whether the heads of this codec's packets tell what they show."""
+    parameters: frozenset[bytes] = frozenset()
+    """Parameter sets that came in packets, each once."""
+    doubts: dict[int, str] = field(default_factory=dict)
+    """Why a packet cannot be judged by its head, by its place."""
     first_frame: av.VideoFrame | None = None
     """The first frame that comes out; None when none does."""
     read_faults: int = 0
@@ -47,9 +66,17 @@ class PacketList:
     def __len__(self) -> int:
         return len(self.pts)
 
-    def column(self, name: str) -> NDArray[np.int64]:
-        """(packets,) a list as an array."""
-        return np.array(getattr(self, name), np.int64)
+
+def no_packets() -> PacketList:
+    """A list of none."""
+    return _list_of(b"")
+
+
+def _list_of(rows: bytes | bytearray, **others: Any) -> PacketList:
+    """Packed rows, and the fields that are no columns."""
+    table = np.frombuffer(rows, _ROW)
+    columns: dict[str, Any] = {name: table[name].copy() for name in _ROW.fields or {}}
+    return PacketList(**columns, **others)
 
 
 def packets_of(
@@ -77,44 +104,67 @@ def scan_packets(video: OpenVideo) -> PacketList:
         context.extradata or b"",
         is_intra_only=context.codec.intra_only,
     )
-    packets = PacketList()
+    look = peeker or (lambda data, is_key: ONE_FRAME)
+    looks_at_keys_alone = peeker is None or context.codec.canonical_name in KEYS_TELL
+    rows, read_faults, first = bytearray(), 0, None
+    parameters, doubts = set(), {}
 
     def count_fault() -> None:
         """Note one packet that could not be read."""
-        packets.read_faults += 1
+        nonlocal read_faults
+        read_faults += 1
 
-    for packet in packets_of(video, count_fault):
-        view = memoryview(packet)
-        is_key = packet.is_keyframe
-        peek = peeker(view, is_key) if peeker is not None else None
-        if peek is not None and is_key and len(packets) and _changes_parameters(packet):
-            peek = peek._replace(doubt="its parameter sets change on the way")
-        if peek is not None:
-            packets.peeks.append(peek)
-        is_candidate = is_key or (peek is not None and peek.is_entry)
-        _append(packets, packet, zlib.crc32(view) if is_candidate else 0)
-        if packets.first_frame is None and len(packets) <= FIRST_FRAME_PACKETS:
-            packets.first_frame = _first_of(context, packet)
-    if packets.first_frame is None and len(packets) <= FIRST_FRAME_PACKETS:
-        packets.first_frame = _first_of(context, None)
-    return packets
+    place = -1
+    for place, packet in enumerate(packets_of(video, count_fault)):
+        is_key, peek, crc32 = packet.is_keyframe, ONE_FRAME, 0
+        if is_key or not looks_at_keys_alone:
+            view = memoryview(packet)
+            peek = look(view, is_key)
+            if is_key or peek.is_entry:
+                crc32 = zlib.crc32(view)
+            if peek.parameters:
+                parameters.add(peek.parameters)
+            if is_key and place and _changes_parameters(packet):
+                doubts[place] = "its parameter sets change on the way"
+            elif peek.doubt is not None:
+                doubts[place] = peek.doubt
+        rows += _packed(packet, peek, is_key, crc32)
+        if first is None and place < FIRST_FRAME_PACKETS:
+            first = _first_of(context, packet)
+    if first is None and place < FIRST_FRAME_PACKETS:
+        first = _first_of(context, None)
+    return _list_of(
+        rows,
+        is_judged=peeker is not None,
+        parameters=frozenset(parameters),
+        doubts=doubts,
+        first_frame=first,
+        read_faults=read_faults,
+    )
 
 
 def _changes_parameters(packet: Packet[VideoStream]) -> bool:
     return packet.has_sidedata("new_extradata") or packet.has_sidedata("param_change")
 
 
-def _append(packets: PacketList, packet: Packet[VideoStream], crc32: int) -> None:
+def _packed(packet: Packet[VideoStream], peek: Peek, is_key: bool, crc32: int) -> bytes:
+    """A packet as ``_ROW``."""
     pts, dts, position = packet.pts, packet.dts, packet.pos
-    packets.pts.append(NO_TIME if pts is None else pts)
-    packets.dts.append(NO_TIME if dts is None else dts)
-    packets.duration.append(packet.duration or 0)
-    packets.is_key.append(packet.is_keyframe)
-    packets.is_discard.append(packet.is_discard)
-    packets.is_corrupt.append(packet.is_corrupt)
-    packets.position.append(-1 if position is None else position)
-    packets.size.append(packet.size)
-    packets.crc32.append(crc32)
+    shown, is_entry, needs_previous, _, _ = peek
+    return _pack_row(
+        NO_TIME if pts is None else pts,
+        NO_TIME if dts is None else dts,
+        packet.duration or 0,
+        -1 if position is None else position,
+        packet.size,
+        crc32,
+        shown,
+        is_key,
+        packet.is_discard,
+        packet.is_corrupt,
+        is_entry,
+        needs_previous,
+    )
 
 
 def _first_of(
