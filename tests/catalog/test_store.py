@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +46,16 @@ def test_duckdb_reads_the_files(catalog: Catalog) -> None:
     each = f"(select unnest(is_key) as is_key from '{catalog.path}/frames.parquet')"
     keys = duckdb.sql(f"select count(*) from {each} where is_key").fetchall()
     assert keys == [(24,)]
+
+
+def test_indexing_leaves_pandas_alone(footage: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from filmgate.catalog import index_videos\n"
+        "index_videos(sys.argv[1], sys.argv[2], workers=0)\n"
+        "assert 'pandas' not in sys.modules"
+    )
+    command = [sys.executable, "-c", program, str(footage), str(tmp_path / "catalog")]
+    subprocess.run(command, check=True, timeout=300)
 
 
 def many(catalog: Catalog, folder: Path, num_videos: int) -> Catalog:

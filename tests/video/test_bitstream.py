@@ -49,6 +49,24 @@ def test_a_vp9_packet_with_a_hidden_frame_shows_one() -> None:
     assert peeker(memoryview(hidden), False).shown == 0
 
 
+@given(
+    first=st.binary(max_size=8),
+    others=st.lists(st.binary(max_size=8), max_size=3),
+    length_bytes=st.sampled_from([1, 2, 4]),
+)
+def test_a_quick_look_at_hevc_says_what_all_units_say(
+    first: bytes, others: list[bytes], length_bytes: int
+) -> None:
+    units = [first, *others]
+    packet = b"".join(len(unit).to_bytes(length_bytes, "big") + unit for unit in units)
+    start_codes = b"".join(b"\0\0\0" + bytes([len(unit)]) + unit for unit in units)
+    record = bytes([1]) + bytes(20) + bytes([length_bytes - 1])
+    quick = peeker_for("hevc", bytes([1]) + bytes(20) + bytes([3]), is_intra_only=False)
+    slow = peeker_for("hevc", record, is_intra_only=False)
+    assert quick is not None and slow is not None
+    assert quick(memoryview(start_codes), False) == slow(memoryview(packet), False)
+
+
 def test_a_vp8_alternate_reference_is_not_shown() -> None:
     peeker = peeker_for("vp8", b"", is_intra_only=False)
     assert peeker is not None

@@ -99,72 +99,74 @@ def packets_of(
 def scan_packets(video: OpenVideo) -> PacketList:
     """Read every packet once; the first ones are decoded until a frame comes out."""
     context = video.stream.codec_context
-    peeker = peeker_for(
-        context.codec.canonical_name,
-        context.extradata or b"",
-        is_intra_only=context.codec.intra_only,
-    )
+    codec, seen = context.codec.canonical_name, _Seen()
+    peeker = peeker_for(codec, context.extradata or b"", is_intra_only=context.codec.intra_only)
     look = peeker or (lambda data, is_key: ONE_FRAME)
-    looks_at_keys_alone = peeker is None or context.codec.canonical_name in KEYS_TELL
-    rows, read_faults, first = bytearray(), 0, None
-    parameters, doubts = set(), {}
-
-    def count_fault() -> None:
-        """Note one packet that could not be read."""
-        nonlocal read_faults
-        read_faults += 1
-
-    place = -1
-    for place, packet in enumerate(packets_of(video, count_fault)):
+    looks_at_keys_alone = peeker is None or codec in KEYS_TELL
+    rows, place = bytearray(), -1
+    # All that is done for every packet stands here: a call more is a twentieth of the whole.
+    for place, packet in enumerate(packets_of(video, seen.count_fault)):
         is_key, peek, crc32 = packet.is_keyframe, ONE_FRAME, 0
         if is_key or not looks_at_keys_alone:
             view = memoryview(packet)
             peek = look(view, is_key)
-            if is_key or peek.is_entry:
-                crc32 = zlib.crc32(view)
-            if peek.parameters:
-                parameters.add(peek.parameters)
-            if is_key and place and _changes_parameters(packet):
-                doubts[place] = "its parameter sets change on the way"
-            elif peek.doubt is not None:
-                doubts[place] = peek.doubt
-        rows += _packed(packet, peek, is_key, crc32)
-        if first is None and place < FIRST_FRAME_PACKETS:
-            first = _first_of(context, packet)
-    if first is None and place < FIRST_FRAME_PACKETS:
-        first = _first_of(context, None)
+            if is_key or peek is not ONE_FRAME:
+                crc32 = seen.take(place, packet, peek)
+        pts, dts, position = packet.pts, packet.dts, packet.pos
+        rows += _pack_row(
+            NO_TIME if pts is None else pts,
+            NO_TIME if dts is None else dts,
+            packet.duration or 0,
+            -1 if position is None else position,
+            packet.size,
+            crc32,
+            peek[0],
+            is_key,
+            packet.is_discard,
+            packet.is_corrupt,
+            peek[1],
+            peek[2],
+        )
+        if seen.first_frame is None and place < FIRST_FRAME_PACKETS:
+            seen.first_frame = _first_of(context, packet)
+    if seen.first_frame is None and place < FIRST_FRAME_PACKETS:
+        seen.first_frame = _first_of(context, None)
     return _list_of(
         rows,
         is_judged=peeker is not None,
-        parameters=frozenset(parameters),
-        doubts=doubts,
-        first_frame=first,
-        read_faults=read_faults,
+        parameters=frozenset(seen.parameters),
+        doubts=seen.doubts,
+        first_frame=seen.first_frame,
+        read_faults=seen.read_faults,
     )
+
+
+@dataclass(kw_only=True)
+class _Seen:
+    """What a scan has noted beside the rows; fields as in ``PacketList``."""
+
+    parameters: set[bytes] = field(default_factory=set)
+    doubts: dict[int, str] = field(default_factory=dict)
+    first_frame: av.VideoFrame | None = None
+    read_faults: int = 0
+
+    def count_fault(self) -> None:
+        """Note one packet that could not be read."""
+        self.read_faults += 1
+
+    def take(self, place: int, packet: Packet[VideoStream], peek: Peek) -> int:
+        """Note what is special about a packet; its checksum if it may be an entry point."""
+        if peek.parameters:
+            self.parameters.add(peek.parameters)
+        if packet.is_keyframe and place and _changes_parameters(packet):
+            self.doubts[place] = "its parameter sets change on the way"
+        elif peek.doubt is not None:
+            self.doubts[place] = peek.doubt
+        return zlib.crc32(packet) if packet.is_keyframe or peek.is_entry else 0
 
 
 def _changes_parameters(packet: Packet[VideoStream]) -> bool:
     return packet.has_sidedata("new_extradata") or packet.has_sidedata("param_change")
-
-
-def _packed(packet: Packet[VideoStream], peek: Peek, is_key: bool, crc32: int) -> bytes:
-    """A packet as ``_ROW``."""
-    pts, dts, position = packet.pts, packet.dts, packet.pos
-    shown, is_entry, needs_previous, _, _ = peek
-    return _pack_row(
-        NO_TIME if pts is None else pts,
-        NO_TIME if dts is None else dts,
-        packet.duration or 0,
-        -1 if position is None else position,
-        packet.size,
-        crc32,
-        shown,
-        is_key,
-        packet.is_discard,
-        packet.is_corrupt,
-        is_entry,
-        needs_previous,
-    )
 
 
 def _first_of(
