@@ -3,6 +3,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from threading import Event
 from typing import BinaryIO
 
 import pytest
@@ -71,3 +72,11 @@ def test_an_error_of_the_disk_names_the_file(tmp_path: Path) -> None:
         with pytest.raises(OSError) as caught:
             write_file(path, fail)
         assert caught.value.filename == str(path)
+
+
+def test_a_digest_that_nobody_wants_ends(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    unwanted = Event()
+    unwanted.set()
+    with pytest.raises(InterruptedError):
+        digest_file(tmp_path / "file", unwanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from filmgate.catalog.find import Found
 from filmgate.catalog.rows import FileStamp, LeftOut, VideoRow
@@ -39,11 +40,7 @@ def read_file(path: Path) -> FileRead:
     """Read a file; a fault of the file is a reason, a fault of ours is raised."""
     stamp = stamp_of(path)
     try:
-        # Together they go over the file once: the packets are in memory by the digest's reading.
-        with ThreadPoolExecutor(max_workers=1) as beside:
-            digest = beside.submit(digest_file, path)
-            facts, table = probe(path)
-            content_digest = digest.result()
+        content_digest, facts, table = _read(path)
     except UnreadableVideo as error:
         return FileRead(stamp=stamp, reason=error.reason)
     except OSError as error:
@@ -51,6 +48,19 @@ def read_file(path: Path) -> FileRead:
     if stamp_of(path) != stamp:
         return FileRead(stamp=None, reason="it changed while it was read")
     return FileRead(stamp=stamp, content_digest=content_digest, facts=facts, table=table)
+
+
+def _read(path: Path) -> tuple[str, VideoFacts, FrameTable]:
+    """Digest, facts and table, together, so that the file is fetched once; raises as they do."""
+    unwanted = Event()
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        digest = beside.submit(digest_file, path, unwanted)
+        try:
+            facts, table = probe(path)
+        except BaseException:
+            unwanted.set()
+            raise
+        return digest.result(), facts, table
 
 
 def row_of(found: Found, read: FileRead, label: str | None) -> VideoRow | LeftOut:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import Event
 
 from blake3 import blake3
 
@@ -18,13 +19,15 @@ def digest_bytes(*parts: bytes) -> str:
     return f"blake3:{hasher.hexdigest()}"
 
 
-def digest_file(path: Path) -> str:
+def digest_file(path: Path, unwanted: Event | None = None) -> str:
     """The digest of a file's bytes, on one thread (the caller spreads files over cores).
 
-    Raises OSError when the file cannot be read.
+    Raises OSError when the file cannot be read, InterruptedError once ``unwanted`` is set.
     """
     hasher, block = blake3(), memoryview(bytearray(BLOCK_BYTES))
     with path.open("rb", buffering=0) as file:
         while num_bytes := file.readinto(block):
             hasher.update(block[:num_bytes])
+            if unwanted is not None and unwanted.is_set():
+                raise InterruptedError(f"nobody wants the digest of {path} any more")
     return f"blake3:{hasher.hexdigest()}"
