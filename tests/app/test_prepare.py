@@ -199,3 +199,14 @@ def test_a_run_that_says_always_trains_from_copies_with_the_labels_of_the_source
     other, _ = run(capfd, "--out", "other")
     assert sorted((place / "shared" / "copies").rglob("*")) == shared
     assert other["samples_digest"] == record["samples_digest"]
+    code, _, err = filmgate(
+        capfd, "prepare", "other/catalog", "--out", "shared", "--job", "job.toml", "--codec",
+        "jpeg", "--workers", "0", "--prune",
+    )  # fmt: skip
+    assert code == 0 and "pruned: 0 copies" in err
+    assert set(shared) <= set((place / "shared" / "copies").rglob("*"))
+    shutil.rmtree(place / "run")
+    shutil.rmtree(place / "other")
+    code, _, err = filmgate(capfd, "prepare", "catalog", "--out", "shared", "--job", "job.toml",
+                            "--codec", "jpeg", "--workers", "0", "--prune")  # fmt: skip
+    assert code == 0 and "pruned: 1 copies" in err, err

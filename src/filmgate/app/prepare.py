@@ -37,6 +37,8 @@ from filmgate.work.cores import num_usable_cores
 from filmgate.work.executor import Executor
 from filmgate.work.on_ray import RayExecutor
 
+SCRATCH = ".measure"
+"""Folder in the output folder for what is tried."""
 MAX_LEFT_OUT_LINES = 20
 """The rest is counted here, and listed in the record."""
 
@@ -108,7 +110,7 @@ def measure_catalog(
     with talk.job("measure", "encodes") as progress:
         layouts = find_layouts(
             catalog, job.clip, recipes, needs, machine=machine_line(), sample=wish.sample,
-            workers=wish.workers, on_progress=progress,
+            workers=wish.workers, scratch=out / SCRATCH, on_progress=progress,
             on_reading=lambda: progress.next_part("measure", "readings"),
         )  # fmt: skip
     write_layouts_page(out / LAYOUTS_PAGE, layouts)

@@ -12,7 +12,13 @@ from filmgate import __version__
 from filmgate.app.glossary import GLOSSARY
 from filmgate.app.page import page_environment
 from filmgate.app.plots import all_plots
-from filmgate.app.run_summary import RunSummary, describe_copies, describe_score, score_interval
+from filmgate.app.run_summary import (
+    RunCopies,
+    RunSummary,
+    describe_copies,
+    describe_score,
+    score_interval,
+)
 from filmgate.app.series import read_series
 from filmgate.app.svg import Plot
 from filmgate.diagnose import Part, Verdict, diagnose
@@ -189,10 +195,18 @@ def _facts(summary: RunSummary) -> list[tuple[str, str]]:
         ("codecs", counts(summary.codecs)),
         ("frame sizes", counts(summary.frame_sizes)),
         ("labels", counts(summary.labels) if summary.labels else "none"),
-        *([] if summary.copies is None else [("trained from", describe_copies(summary.copies))]),
+        *([] if summary.copies is None else _copy_facts(summary.copies)),
         ("learnt", "the label" if summary.target == "label" else "which video a clip comes from"),
         (
             "model parameters",
             "unknown" if summary.num_parameters is None else f"{summary.num_parameters:,}",
         ),
     ]
+
+
+def _copy_facts(copies: RunCopies) -> list[tuple[str, str]]:
+    facts = [("trained from", describe_copies(copies))]
+    if copies.layouts is not None:
+        page = Path(copies.layouts).with_suffix(".html")
+        facts.append(("layouts that were tried", f"{page} in the run folder"))
+    return facts

@@ -26,13 +26,15 @@ from filmgate.prepare.encoders import ENCODERS, Encoder, encoders_of, why_unusab
 from filmgate.prepare.pictures import UnusablePicture, why_left_out
 from filmgate.prepare.recipe import RECIPE_VERSION, Recipe, check_recipe
 from filmgate.prepare.times import UnusableTimes, copy_times
-from filmgate.records import Header, Record, digest_bytes, digest_file, write_record
+from filmgate.records import Header, Record, digest_bytes, digest_file, write_file, write_record
 from filmgate.video import FrameTable, VideoFacts
 from filmgate.work import Limits, Outcome, Place, Task, do_work
 from filmgate.work.executor import Executor
 from filmgate.work.task import OnProgress
 
 FILES = "copies"
+USERS = "users"
+"""Folder with a file for each catalog elsewhere that lists copies of this folder."""
 PREPARED_FILE = "prepared.json"
 
 
@@ -129,6 +131,8 @@ def prepare_copies(
     for folder in (out, catalog_out):
         _refuse_sources_folder(catalog, folder)
         folder.mkdir(parents=True, exist_ok=True)
+    if catalog_out != out:
+        note_user(out, catalog_out)
     rows_of_key = _rows_of_key(catalog, recipe, encoder)
     tasks = [_task(catalog, rows[0], key, recipe, encoder) for key, rows in rows_of_key.items()]
     made: dict[str, CopyMade] = {}
@@ -192,6 +196,13 @@ def _task(catalog: Catalog, row: int, key: str, recipe: Recipe, encoder: Encoder
         outputs=(table_output, output),
         size_bytes=facts.stamp.size_bytes,
     )  # fmt: skip
+
+
+def note_user(folder: Path, catalog_folder: Path) -> None:
+    """Have pruning know that a catalog elsewhere lists copies of the folder."""
+    place = str(catalog_folder).encode()
+    (folder / USERS).mkdir(exist_ok=True)
+    write_file(folder / USERS / digest_bytes(place).rpartition(":")[2][:32], place)
 
 
 def table_of_copy(path: Path) -> Path:

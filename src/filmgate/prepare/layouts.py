@@ -61,6 +61,7 @@ def find_layouts(
     machine: str,
     sample: SampleSize | None = None,
     workers: int | None = None,
+    scratch: Path | None = None,
     on_progress: OnProgress | None = None,
     on_reading: Callable[[], OnProgress] | None = None,
 ) -> Layouts:
@@ -76,8 +77,8 @@ def find_layouts(
     sample = sample if sample is not None else SampleSize()
     began = time.monotonic()
     trials = measure_layouts(
-        catalog, clip, recipes, sample=sample, workers=workers, on_progress=on_progress,
-        on_reading=on_reading,
+        catalog, clip, recipes, sample=sample, workers=workers, scratch=scratch,
+        on_progress=on_progress, on_reading=on_reading,
     )  # fmt: skip
     video_seconds = float(sum(catalog.column("duration_seconds").to_pylist()))
     source_bytes = sum(one["size_bytes"] for one in catalog.column("stamp").to_pylist())

@@ -7,9 +7,10 @@ clips from each copy and from the source, in turns, so that a busy machine is eq
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from filmgate.catalog import Catalog, index_videos
@@ -84,21 +85,22 @@ def measure_layouts(
     *,
     sample: SampleSize | None = None,
     workers: int | None = None,
+    scratch: Path | None = None,
     on_progress: OnProgress | None = None,
     on_reading: Callable[[], OnProgress] | None = None,
 ) -> list[Trial]:
     """A trial of the source, then one of each recipe.
 
-    Copies are made in a temporary folder, on ``workers`` processes (one per core by default); the
-    reading is timed here, on one thread. ``on_progress`` is told encodes done and in
-    all, what ``on_reading`` gives is told rounds of reading.
+    Copies are made in ``scratch``, which is emptied before and after (none: a temporary folder),
+    on ``workers`` processes (one per core by default); the reading is timed here, on one thread.
+    ``on_progress`` is told encodes done and in all, what ``on_reading`` gives is told readings.
 
     Raises UserError when no video is long enough for a clip.
     """
     sample = sample if sample is not None else SampleSize()
     stretches = choose_stretches(catalog, clip, sample.num_videos, sample.seconds)
-    with tempfile.TemporaryDirectory(prefix="filmgate-measure-") as scratch, ExitStack() as stack:
-        made = encode_stretches(catalog, stretches, recipes, Path(scratch), workers, on_progress)
+    with _emptied(scratch) as folder, ExitStack() as stack:
+        made = encode_stretches(catalog, stretches, recipes, folder, workers, on_progress)
         source = Subject(
             catalog, clip, stretches, num_in_set=catalog.num_videos, reference_every=1,
             yuv=sample.yuv,
@@ -118,6 +120,21 @@ def measure_layouts(
                 for copy, subject in zip(made, copies, strict=True)
             ],
         ]
+
+
+@contextmanager
+def _emptied(folder: Path | None) -> Iterator[Path]:
+    """The folder without what a killed measurement left in it, gone afterwards."""
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="filmgate-measure-") as temporary:
+            yield Path(temporary)
+        return
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def clip_cpu_seconds(catalog: Catalog, clip: Clip) -> float:
