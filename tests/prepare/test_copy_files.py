@@ -121,3 +121,9 @@ def test_a_copy_with_a_frame_missing_is_told_from_a_right_one(tmp_path: Path) ->
 
 def test_every_software_encoder_of_the_wheel_works() -> None:
     assert [why_unusable(encoder.name) for encoder in SOFTWARE] == [None] * len(SOFTWARE)
+
+
+def test_a_picture_that_is_too_small_for_an_encoder_is_left_out(tmp_path: Path) -> None:
+    facts, _ = probe(write_video(tmp_path / "source.mp4", num_frames=5))
+    hevc = Recipe(layout=LAYOUTS[1], short_side=32)
+    assert "less than 64 pixels" in (why_left_out(facts, hevc, encoder_of(hevc.layout)) or "")

@@ -20,6 +20,7 @@ TOLERANCE = 6.0
 SOUND_REASONS = (
     "change shape on the way", "it is HDR", "is shown for no time", "change size or format",
     "change their colour tags", "does not come out", "cannot be decoded", "pictures were made of",
+    "takes no side of less than",
 )  # fmt: skip
 needs_corpus = pytest.mark.skipif(not CORPUS.is_dir(), reason="needs the video corpus")
 

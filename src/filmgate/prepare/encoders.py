@@ -42,6 +42,8 @@ class Encoder:
     """Whether its files say which matrix and range the samples have: always, only where primaries
     and transfer are known as well, or never. Where they cannot, samples are made what the rule for
     untagged files says: BT.601 of limited range."""
+    smallest_side: int = 2
+    """Pixels; x265 writes past its buffers where a side is shorter than its largest block."""
     is_full_range: bool = False
     """Whether it always takes samples of full range, BT.601, as JPEG has them."""
 
@@ -145,7 +147,7 @@ ENCODERS: tuple[Encoder, ...] = (
     ),
     Encoder(
         name="libx265", codec="hevc", options=_x265, pixel_format="yuv420p",
-        hdr_pixel_format="yuv420p10le", container="mp4", suffix=".mp4",
+        hdr_pixel_format="yuv420p10le", container="mp4", suffix=".mp4", smallest_side=64,
     ),
     Encoder(
         name="libsvtav1", codec="av1", options=_svtav1, pixel_format="yuv420p",

@@ -53,6 +53,8 @@ class Tags:
 
 def why_left_out(facts: VideoFacts, recipe: Recipe, encoder: Encoder) -> str | None:
     """Why the recipe's policies leave a video out; None for one that is copied."""
+    if min(copy_size(facts, recipe)) < encoder.smallest_side:
+        return f"{encoder.name} takes no side of less than {encoder.smallest_side} pixels"
     is_interlaced = facts.interlacing in ("top-first", "bottom-first")
     if is_interlaced and recipe.interlaced == "leave-out":
         return "it is interlaced"
