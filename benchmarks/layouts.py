@@ -104,11 +104,16 @@ def measure(python: str, *, quick: bool, rounds: int) -> LayoutsReport:
         seconds=time.monotonic() - began,
         load=[load, os.getloadavg()[0]],
         layouts=layouts,
-        chosen=copy,
-        plain=plain,
+        chosen=_without_place(copy),
+        plain=_without_place(plain),
         readings=readings,
         lines=judge(copy, readings),
     )
+
+
+def _without_place(copy: Prepared) -> Prepared:
+    """For a report that names no folder of this machine."""
+    return msgspec.structs.replace(copy, folder=str(Path(copy.folder).relative_to(ROOT)))
 
 
 def judge(copy: Prepared, readings: Sequence[Reading]) -> list[Judged]:
