@@ -110,8 +110,8 @@ class ClipMaker:
         kept: list[int] = []
         frames = self._paint(clips, video, watch, kept, may_fill=may_fill)
         fault = _try(frames, watch, deadline_seconds)
-        effort = watch.effort(video.reader.num_decoded - decoded_before)
-        efforts = [effort, *[Effort()] * (len(tasks) - 1)]
+        effort = watch.effort(video.reader.num_decoded - decoded_before, video.tier)
+        efforts = [effort, *[Effort(tier=video.tier)] * (len(tasks) - 1)]
         facts = video.facts
         if fault is not None:
             self._videos.drop(row)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from filmgate.catalog.sample import Sample
 from filmgate.feed.colour import Colour
+from filmgate.catalog.tiers import Tier
 
 FailureKind = Literal["unreadable", "undecodable", "deadline", "crash", "quarantined"]
 
@@ -75,6 +76,8 @@ class Effort:
     """What the process asked of read calls meanwhile; None where the kernel does not tell."""
     wait_seconds: float = 0.0
     """How long the worker had been waiting for this task."""
+    tier: Tier | None = None
+    """Where its video was read; None in a catalog of which nothing was staged."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import time
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from filmgate.catalog import Catalog, VideoRow
 from filmgate.catalog.read_file import stamp_of
+from filmgate.catalog.tiers import Located, Tier, is_staged, is_staging, is_url, locate
 from filmgate.errors import UnreadableVideo
 from filmgate.feed.geometry import Orientation, orientation_of
 from filmgate.records import digest_file
@@ -23,6 +28,9 @@ FRAMES_IN_DECODER = 20
 """Frames that an open decoder holds. Measured: 17 (H.264, 640x360, 2 B-frames, 8 decoders)."""
 OTHER_DESCRIPTORS = 40
 """Descriptors left to everything else in the process."""
+STAGING_WAIT_SECONDS = 20.0
+"""How long a video that lies in an object store is waited for, while others are staged."""
+STAGING_LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,8 +38,18 @@ class OpenVideo:
     """One video at hand. The file itself is opened by the first read."""
 
     facts: VideoRow
+    """With the path of the file that is read, hot or cold."""
     reader: VideoReader
     orientation: Orientation
+    tier: Tier | None
+    """None in a catalog of which nothing was staged."""
+    lease: int | None
+
+    def close(self) -> None:
+        """Close the file; from now on a hot one may be evicted."""
+        self.reader.close()
+        if self.lease is not None:
+            os.close(self.lease)
 
 
 class OpenVideos:
@@ -42,7 +60,7 @@ class OpenVideos:
     ) -> None:
         self._catalog = catalog
         self._cuda_device = cuda_device
-        self._max_open = max_open or max_open_videos()
+        self._max_open = max_open or max_open_videos(with_leases=is_staged(catalog.path))
         self._open: OrderedDict[int, OpenVideo] = OrderedDict()
         self._checked: set[int] = set()
 
@@ -61,11 +79,18 @@ class OpenVideos:
         """Make sure that the file is the one that was indexed, once while it is at hand.
 
         A file whose size, time or inode changed is read whole, and its content decides: a copy
-        is as good as the original. Raises UnreadableVideo for other content.
+        is as good as the original. Raises UnreadableVideo for other content, and for a video in an
+        object store that is not staged.
         """
         facts = self._open[row].facts
         if row in self._checked:
             return
+        if is_url(facts.path):
+            raise UnreadableVideo(
+                facts.path,
+                "it lies in an object store and is not staged",
+                hint="stage it: filmgate stage CATALOG --to DIR, and give DIR as the catalog",
+            )
         if stamp_of(Path(facts.path)) != facts.stamp:
             _check_content(facts)
         self._checked.add(row)
@@ -74,12 +99,12 @@ class OpenVideos:
         """Close one, so that its next use begins afresh."""
         self._checked.discard(row)
         if row in self._open:
-            self._open.pop(row).reader.close()
+            self._open.pop(row).close()
 
     def close(self) -> None:
         """Close all of them."""
         while self._open:
-            self._open.popitem()[1].reader.close()
+            self._open.popitem()[1].close()
 
     def _are_too_many(self) -> bool:
         if len(self._open) > self._max_open:
@@ -89,10 +114,29 @@ class OpenVideos:
     def _look_up(self, row: int) -> OpenVideo:
         facts = self._catalog.video(row)
         table = self._catalog.frame_table(row)
-        reader = VideoReader(
-            Path(facts.path), table, may_leave_out(facts), cuda_device=self._cuda_device
+        located = self._locate(facts)
+        facts = msgspec.structs.replace(facts, path=located.path, stamp=located.stamp)
+        return OpenVideo(
+            facts=facts,
+            reader=VideoReader(
+                Path(facts.path), table, may_leave_out(facts), cuda_device=self._cuda_device
+            ),
+            orientation=orientation_of(facts),
+            tier=located.tier,
+            lease=located.lease,
         )
-        return OpenVideo(facts=facts, reader=reader, orientation=orientation_of(facts))
+
+    def _locate(self, facts: VideoRow) -> Located:
+        """Where to read it; an object is waited for, as long as somebody stages."""
+        deadline = time.monotonic() + STAGING_WAIT_SECONDS
+        located = locate(self._catalog.path, facts)
+        while is_url(located.path) and time.monotonic() < deadline:
+            is_going_on = is_staging(self._catalog.path)
+            located = locate(self._catalog.path, facts)
+            if not is_going_on:
+                break
+            time.sleep(STAGING_LOOK_SECONDS)
+        return located
 
 
 def _check_content(facts: VideoRow) -> None:
@@ -111,9 +155,13 @@ def decoder_bytes(facts: VideoRow) -> int:
     return FRAMES_IN_DECODER * facts.width * facts.height * bytes_per_sample * 3 // 2
 
 
-def max_open_videos() -> int:
-    """As many as the limit on open files allows, at most MAX_OPEN_VIDEOS and at least one."""
+def max_open_videos(*, with_leases: bool = False) -> int:
+    """As many as the limit on open files allows, at most MAX_OPEN_VIDEOS and at least one.
+
+    A lease, which keeps a staged file from being evicted, is a second descriptor.
+    """
     soft_limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft_limit == resource.RLIM_INFINITY:
         return MAX_OPEN_VIDEOS
-    return max(1, min(MAX_OPEN_VIDEOS, soft_limit - OTHER_DESCRIPTORS))
+    num_videos = (soft_limit - OTHER_DESCRIPTORS) // (2 if with_leases else 1)
+    return max(1, min(MAX_OPEN_VIDEOS, num_videos))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from typing import Literal
+from typing import Literal, get_args
 
+from filmgate.catalog.tiers import Tier
 from filmgate.feed.messages import ClipDone, ClipFailed
 from filmgate.feed.tuner import SizeChange
 from filmgate.records import Record
@@ -64,6 +65,14 @@ class FeedStats(Record, frozen=True):
     """Frames that came out of decoders for them."""
     bytes_read: int | None
     """Bytes that the workers asked of read calls; None where the kernel does not tell."""
+    clips_hot: int | None
+    """Clips of videos that were read where they had been staged; None where nothing is staged."""
+    clips_cold: int | None
+    """Clips of videos that were read where they had been indexed, because they are not staged."""
+    bytes_hot: int | None
+    """Part of ``bytes_read`` for clips of staged videos; None where it is not known."""
+    bytes_cold: int | None
+    """Part of ``bytes_read`` for clips of other videos; None where it is not known."""
     worker_busy_seconds: float
     """Workers' time with a clip in hand."""
     worker_wait_seconds: float
@@ -104,6 +113,7 @@ class Tally:
             if isinstance(reply, ClipDone):
                 self._counts["clips"] += 1
                 self._counts["frames_delivered"] += len(reply.sample.frame_indices_T)
+                self._counts[f"clips_{effort.tier}"] += 1
             self._counts["frames_decoded"] += effort.frames_decoded
             for stage, seconds in effort.stage_seconds.items():
                 self._stage_seconds[stage] += seconds
@@ -114,6 +124,7 @@ class Tally:
                 self._bytes_read = None
             else:
                 self._bytes_read += effort.bytes_read
+                self._counts[f"bytes_{effort.tier}"] += effort.bytes_read
 
     def add_from_cache(self) -> None:
         """Count one clip that was ready when its place was opened."""
@@ -139,6 +150,7 @@ class Tally:
                 frames_delivered=self._counts["frames_delivered"],
                 frames_decoded=self._counts["frames_decoded"],
                 bytes_read=self._bytes_read,
+                **self._of_tiers(),
                 worker_busy_seconds=self._seconds["busy"],
                 worker_wait_seconds=self._seconds["wait"] + idle_seconds,
                 worker_cpu_seconds=self._seconds["cpu"],
@@ -150,3 +162,12 @@ class Tally:
                 quarantined=list(quarantined),
                 size=size,
             )
+
+    def _of_tiers(self) -> dict[str, int | None]:
+        names = [f"{what}_{tier}" for what in ("clips", "bytes") for tier in get_args(Tier)]
+        if not any(self._counts[name] for name in names):
+            return dict.fromkeys(names)
+        counts: dict[str, int | None] = {name: self._counts[name] for name in names}
+        if self._bytes_read is None:
+            counts.update(bytes_hot=None, bytes_cold=None)
+        return counts

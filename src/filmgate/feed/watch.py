@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from filmgate.catalog.tiers import Tier
 from filmgate.feed.messages import Effort
 
 _IO_COUNTERS = Path("/proc/self/io")
@@ -30,7 +31,7 @@ class Watch:
         self._stage_seconds[stage] = self._stage_seconds.get(stage, 0.0) + now - self._last
         self._last = now
 
-    def effort(self, frames_decoded: int) -> Effort:
+    def effort(self, frames_decoded: int, tier: Tier | None = None) -> Effort:
         """Everything up to now."""
         read = bytes_read_so_far()
         return Effort(
@@ -40,6 +41,7 @@ class Watch:
             bytes_read=None
             if read is None or self._read_began is None
             else read - self._read_began,
+            tier=tier,
         )
 
 

@@ -120,6 +120,14 @@ class FeedSnapshot(Line, frozen=True, tag="feed"):
     """Batches in the making or ready at that time; None where it was not recorded."""
     numa_node: int | None = None
     """Where the workers are bound to; None where they are not."""
+    clips_hot: int | None = None
+    """Clips read from the hot tier of a staged catalog; None where nothing is staged."""
+    clips_cold: int | None = None
+    """Clips read from the cold tier of a staged catalog; None where nothing is staged."""
+    bytes_hot: int | None = None
+    """Part of ``bytes_read`` that went to the hot tier; None where it is not known."""
+    bytes_cold: int | None = None
+    """Part of ``bytes_read`` that went to the cold tier; None where it is not known."""
 
 
 class Save(Line, frozen=True, tag="save"):

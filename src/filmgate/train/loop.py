@@ -202,6 +202,10 @@ class Loop:
             num_workers=stats.size.num_workers,
             depth_batches=stats.size.depth_batches,
             numa_node=stats.size.numa_node,
+            clips_hot=stats.clips_hot,
+            clips_cold=stats.clips_cold,
+            bytes_hot=stats.bytes_hot,
+            bytes_cold=stats.bytes_cold,
         )
 
 

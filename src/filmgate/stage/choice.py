@@ -1,0 +1,115 @@
+"""Which videos are to be hot, in which order, and which ones the budget leaves cold.
+
+V videos.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from filmgate.catalog import Catalog
+from filmgate.catalog.query import rows_where
+from filmgate.catalog.tiers import hot_name
+from filmgate.errors import UserError
+from filmgate.feed.clip_maker import order_over
+from filmgate.spec import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What is to be hot."""
+
+    where: str | None = None
+    """A condition on the catalog's rows (``catalog.query``); None: all of them."""
+    job: Job | None = None
+    """In the order in which its first epoch shows them; None: in the order of the catalog."""
+    budget_bytes: int | None = None
+    """Most bytes of the hot tier, also with what is in it already; None: no limit but the disk."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HotFile:
+    """One file that is wanted: the content of one or more rows."""
+
+    row: int
+    """The first row that wants it."""
+    name: str
+    """Below the staged catalog's folder."""
+    size_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What is to be staged, and how much stays cold and why."""
+
+    files: list[HotFile]
+    """In the order in which they are wanted."""
+    over_budget: list[HotFile]
+    """Those for which the budget has no room."""
+    num_not_selected: int
+    """Videos for which the condition does not hold."""
+    num_never_shown: int
+    """Videos that the job never shows."""
+
+
+def choose(catalog: Catalog, wanted: Wanted, *, kept_bytes: int) -> Choice:
+    """The files, as many as fit beside ``kept_bytes`` that stay in the hot tier anyway.
+
+    A file that does not fit is passed over, and a smaller one after it may still fit. Raises
+    UserError for a condition that cannot be used or holds for no video.
+    """
+    rows = _rows(catalog, wanted.where)
+    order = rows if wanted.job is None else _in_order(catalog, wanted.job, rows)
+    files = _files(catalog, order)
+    left = None if wanted.budget_bytes is None else wanted.budget_bytes - kept_bytes
+    fitting: list[HotFile] = []
+    over: list[HotFile] = []
+    for file in files:
+        if left is not None and file.size_bytes > left:
+            over.append(file)
+            continue
+        fitting.append(file)
+        left = None if left is None else left - file.size_bytes
+    return Choice(
+        files=fitting,
+        over_budget=over,
+        num_not_selected=catalog.num_videos - len(rows),
+        num_never_shown=len(rows) - len(order),
+    )
+
+
+def _rows(catalog: Catalog, where: str | None) -> NDArray[np.int64]:
+    if where is None:
+        return np.arange(catalog.num_videos)
+    rows = rows_where(catalog, where)
+    if len(rows) == 0:
+        raise UserError(
+            f"{where!r} holds for none of {catalog.num_videos} videos",
+            hint=f"see what there is: filmgate catalog show {catalog.path}",
+        )
+    return rows
+
+
+def _in_order(catalog: Catalog, job: Job, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows as epoch 0 shows them first, then those that only later epochs show."""
+    order = order_over(job, catalog, "train", catalog.frame_table)
+    is_wanted_V = np.zeros(catalog.num_videos, np.bool_)
+    is_wanted_V[rows] = True
+    shown = dict.fromkeys(order.video_of(number) for number in range(order.epoch_size))
+    later = (row for row in rows.tolist() if row not in shown and order.is_shown(row))
+    return np.array([row for row in (*shown, *later) if is_wanted_V[row]], np.int64)
+
+
+def _files(catalog: Catalog, rows: NDArray[np.int64]) -> list[HotFile]:
+    """Each content once."""
+    digests = catalog.column("content_digest").to_pylist()
+    paths = catalog.column("path").to_pylist()
+    sizes = [stamp["size_bytes"] for stamp in catalog.column("stamp").to_pylist()]
+    files: dict[str, HotFile] = {}
+    for row in rows.tolist():
+        name = hot_name(digests[row], paths[row])
+        files.setdefault(name, HotFile(row=row, name=name, size_bytes=sizes[row]))
+    return list(files.values())

@@ -1,0 +1,114 @@
+"""An object in a store: S3 and what speaks its language, Google Cloud Storage, Azure, HTTP.
+
+Endpoint and credentials come from the environment, in the names that each store's own tools use
+(``AWS_ENDPOINT_URL``, ``AWS_ACCESS_KEY_ID``, ...). Nothing of them is written anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import obstore
+from obstore import GetOptions, ObjectMeta
+from obstore.exceptions import (
+    BaseError,
+    InvalidPathError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+    UnknownConfigurationKeyError,
+)
+from obstore.store import ClientConfig, ObjectStore, RetryConfig, from_url
+
+from filmgate.errors import UserError
+from filmgate.stage.source import Identity, SourceChanged
+
+STREAM_BYTES = 64 * 1024
+"""Pieces as small as that, so that a slow transfer is seen to move."""
+NO_LIMIT = timedelta(days=3650)
+"""For a whole request: only standing still ends it."""
+CREDENTIALS_HINT = (
+    "credentials and endpoint come from the environment, for S3: AWS_ACCESS_KEY_ID, "
+    "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL, AWS_REGION"
+)
+
+
+class ObjectSource:
+    """One object, by its URL."""
+
+    def __init__(self, url: str, stall_seconds: float) -> None:
+        folder, _, self._key = url.rpartition("/")
+        self._url = url
+        self._store = _open_store(folder, stall_seconds)
+
+    def identity(self) -> Identity:
+        """From a HEAD request."""
+        with _as_ours(self._url):
+            return _identity_of(obstore.head(self._store, self._key))
+
+    def read(self, identity: Identity, start: int, stop: int) -> Iterator[bytes]:
+        """The range, asked for under the condition that the object is still the same."""
+        etag = identity.version.partition(" ")[2]
+        options: GetOptions = {"range": (start, stop)}
+        if etag:
+            options["if_match"] = etag
+        with _as_ours(self._url):
+            result = obstore.get(self._store, self._key, options=options)
+            if _identity_of(result.meta) != identity or result.range != (start, stop):
+                raise SourceChanged
+            for piece in result.stream(min_chunk_size=STREAM_BYTES):
+                start += len(piece)
+                yield bytes(piece)
+        if start != stop:
+            raise ConnectionError(f"{self._url}: the answer ended {stop - start} bytes early")
+
+
+def _open_store(folder: str, stall_seconds: float) -> ObjectStore:
+    client: ClientConfig = {
+        "timeout": NO_LIMIT,
+        "read_timeout": timedelta(seconds=stall_seconds),
+        "connect_timeout": timedelta(seconds=min(stall_seconds, 30.0)),
+    }
+    if folder.startswith("http://"):
+        client["allow_http"] = True
+    # What fails is tried again, and counted, by the list of work.
+    retry: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=stall_seconds)}
+    try:
+        store: ObjectStore = from_url(folder, client_options=client, retry_config=retry)
+    except (BaseError, ValueError) as error:
+        raise UserError(
+            f"{folder} is no object store that can be opened: {_first_line(error)}",
+            hint=f"write it like s3://bucket/folder; {CREDENTIALS_HINT}",
+        ) from None
+    return store
+
+
+@contextmanager
+def _as_ours(url: str) -> Iterator[None]:
+    """Raises what the list of work knows: SourceChanged, UserError, OSError, ConnectionError."""
+    try:
+        yield
+    except PreconditionError:
+        raise SourceChanged from None
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise UserError(
+            f"{url}: access denied: {_first_line(error)}", hint=CREDENTIALS_HINT
+        ) from None
+    except (InvalidPathError, UnknownConfigurationKeyError) as error:
+        raise UserError(f"{url}: {_first_line(error)}", hint=CREDENTIALS_HINT) from None
+    except FileNotFoundError:
+        raise FileNotFoundError(2, "it is not in the store", url) from None
+    except BaseError as error:
+        raise ConnectionError(f"{url}: {_first_line(error)}") from None
+
+
+def _identity_of(meta: ObjectMeta) -> Identity:
+    etag = meta["e_tag"] or ""
+    version = meta["version"] or ("" if etag else meta["last_modified"].isoformat())
+    return Identity(size_bytes=meta["size"], version=f"{version} {etag}")
+
+
+def _first_line(error: BaseException) -> str:
+    return " ".join(str(error).split("\n\nDebug source")[0].split())[:300]
