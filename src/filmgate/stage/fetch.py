@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from filmgate.errors import UnreadableVideo
 from filmgate.records import Record
-from filmgate.stage.pace import Meter, watched
 from filmgate.stage.chunks import PartialFile
+from filmgate.stage.pace import Meter, watched
 from filmgate.stage.source import Identity, Source, SourceChanged, open_source
 from filmgate.work import Place
 from filmgate.work.faults import kind_of

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import obstore
-from obstore import GetOptions, ObjectMeta
 from obstore.exceptions import (
     BaseError,
     InvalidPathError,
@@ -20,10 +20,14 @@ from obstore.exceptions import (
     UnauthenticatedError,
     UnknownConfigurationKeyError,
 )
-from obstore.store import ClientConfig, ObjectStore, RetryConfig, from_url
+from obstore.store import from_url
 
 from filmgate.errors import UserError
 from filmgate.stage.source import Identity, SourceChanged
+
+if TYPE_CHECKING:  # obstore has these for type checkers only
+    from obstore import GetOptions, ObjectMeta
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 STREAM_BYTES = 64 * 1024
 """Pieces as small as that, so that a slow transfer is seen to move."""
@@ -70,9 +74,8 @@ def _open_store(folder: str, stall_seconds: float) -> ObjectStore:
         "timeout": NO_LIMIT,
         "read_timeout": timedelta(seconds=stall_seconds),
         "connect_timeout": timedelta(seconds=min(stall_seconds, 30.0)),
+        "allow_http": True,  # which it is only where the endpoint is written so
     }
-    if folder.startswith("http://"):
-        client["allow_http"] = True
     # What fails is tried again, and counted, by the list of work.
     retry: RetryConfig = {"max_retries": 1, "retry_timeout": timedelta(seconds=stall_seconds)}
     try:

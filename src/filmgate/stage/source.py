@@ -85,7 +85,9 @@ def open_source(where: str, stall_seconds: float) -> Source:
         return FileSource(Path(where))
     try:
         from filmgate.stage.object_source import ObjectSource
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != "obstore":
+            raise
         raise UserError(
             f"{where} lies in an object store, and obstore is not installed",
             hint="pip install 'filmgate[stage]'",

@@ -24,6 +24,7 @@ from filmgate.stage.outcome import NotHot, Stage, Staged
 from filmgate.stage.pace import Meter
 from filmgate.stage.pins import change_pins, read_pins
 from filmgate.stage.progress import OnProgress, Teller
+from filmgate.stage.source import open_source
 from filmgate.stage.verify import drop_damaged
 from filmgate.units import format_bytes
 from filmgate.work import Limits, LocalExecutor, Outcome, Task, do_work
@@ -125,7 +126,9 @@ def _held(out: Path) -> Iterator[None]:
 
 def _mirror(catalog: Catalog, out: Path, rules: StageRules) -> Catalog:
     root = rules.source
-    if root is not None and not is_url(root):
+    if root is not None and is_url(root):
+        open_source(f"{root.rstrip('/')}/", rules.stall_seconds)  # said before anything is done
+    elif root is not None:
         root = str(Path(root).absolute())
         if not Path(root).is_dir():
             raise UserError(
