@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ class Weather:
     """What it does now; may be changed at any time."""
 
     cut_after_bytes: int | None = None
-    """Each connection is reset after so many bytes of answers."""
+    """Each connection is cut after so many bytes of answers."""
     num_cuts: int = 10**9
     """So many connections are cut, then none."""
     bytes_per_second: float | None = None
@@ -26,7 +25,7 @@ class Weather:
     flip_at: int | None = None
     """The byte at this place of all answers is flipped, once."""
     is_down: bool = False
-    """New connections are reset at once."""
+    """New connections are cut at once."""
     num_bytes: int = 0
     """Of answers so far."""
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -55,11 +54,22 @@ def _serve(listener: socket.socket, to_port: int, weather: Weather) -> None:
         except OSError:
             return
         if weather.is_down:
-            _reset(client)
+            client.close()
             continue
-        server = socket.create_connection(("127.0.0.1", to_port))
-        for target, args in ((_ask, (client, server)), (_answer, (server, client, weather))):
-            threading.Thread(target=target, args=args, daemon=True).start()
+        threading.Thread(target=_connect, args=(client, to_port, weather), daemon=True).start()
+
+
+def _connect(client: socket.socket, to_port: int, weather: Weather) -> None:
+    """One connection; both sockets are closed when either end is through."""
+    with client, socket.create_connection(("127.0.0.1", to_port)) as server:
+        asking = threading.Thread(target=_ask, args=(client, server), daemon=True)
+        asking.start()
+        with suppress(OSError):
+            _answer(server, client, weather)
+        for one in (client, server):
+            with suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)  # closing alone waits for the thread that reads
+        asking.join()
 
 
 def _ask(client: socket.socket, server: socket.socket) -> None:
@@ -72,30 +82,24 @@ def _ask(client: socket.socket, server: socket.socket) -> None:
 
 def _answer(server: socket.socket, client: socket.socket, weather: Weather) -> None:
     passed = 0
-    with suppress(OSError):
-        while data := server.recv(1 << 14):
-            data = _with_flip(data, weather)
-            if weather.cut_after_bytes is not None and weather.num_cuts > 0:
-                room = weather.cut_after_bytes - passed
-                if len(data) >= room:
-                    weather.num_cuts -= 1
-                    client.sendall(data[:room])
-                    _reset(client)
-                    server.close()
-                    return
-            if weather.still_after_bytes is not None and weather.num_still > 0:
-                if passed + len(data) >= weather.still_after_bytes:
-                    weather.num_still -= 1
-                    client.recv(1)  # until the other side gives up
-                    _reset(client)
-                    server.close()
-                    return
-            if weather.bytes_per_second is not None:
-                time.sleep(len(data) / weather.bytes_per_second)
-            client.sendall(data)
-            passed += len(data)
-    client.close()
-    server.close()
+    while data := server.recv(1 << 14):
+        data = _with_flip(data, weather)
+        if weather.cut_after_bytes is not None and weather.num_cuts > 0:
+            room = weather.cut_after_bytes - passed
+            if len(data) >= room:
+                weather.num_cuts -= 1
+                client.sendall(data[:room])
+                return
+        if weather.still_after_bytes is not None and weather.num_still > 0:
+            if passed + len(data) >= weather.still_after_bytes:
+                weather.num_still -= 1
+                while server.recv(1 << 14):  # until the client goes, which ends the server's too
+                    pass
+                return
+        if weather.bytes_per_second is not None:
+            time.sleep(len(data) / weather.bytes_per_second)
+        client.sendall(data)
+        passed += len(data)
 
 
 def _with_flip(data: bytes, weather: Weather) -> bytes:
@@ -107,8 +111,3 @@ def _with_flip(data: bytes, weather: Weather) -> bytes:
         at = weather.flip_at - first
         weather.flip_at = None
     return data[:at] + bytes([data[at] ^ 0x20]) + data[at + 1 :]
-
-
-def _reset(connection: socket.socket) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
