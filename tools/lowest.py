@@ -47,7 +47,12 @@ def lowest_versions(project: Mapping[str, Any]) -> list[str]:
     """
     lowest = []
     extras = project["optional-dependencies"]
-    for requirement in [*project["dependencies"], *extras.get("augment", []), *extras["dev"]]:
+    for requirement in [
+        *project["dependencies"],
+        *extras.get("augment", []),
+        *extras.get("stage", []),
+        *extras["dev"],
+    ]:
         bound = _BOUND.fullmatch(requirement)
         if bound is None:
             raise SetupError(

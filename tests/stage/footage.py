@@ -36,9 +36,7 @@ def make_catalog(root: Path, *, num_videos: int = 4, size_bytes: int = 500_000) 
 
 def contents(folder: Path) -> dict[str, bytes]:
     """Name -> bytes of every hot file."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("files/*/*")
-    }
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.glob("files/*/*")}
 
 
 def wanted_contents(catalog: Catalog) -> dict[str, bytes]:

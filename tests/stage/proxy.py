@@ -90,12 +90,12 @@ def _answer(server: socket.socket, client: socket.socket, weather: Weather) -> N
                 weather.num_cuts -= 1
                 client.sendall(data[:room])
                 return
-        if weather.still_after_bytes is not None and weather.num_still > 0:
-            if passed + len(data) >= weather.still_after_bytes:
-                weather.num_still -= 1
-                while server.recv(1 << 14):  # until the client goes, which ends the server's too
-                    pass
-                return
+        is_still = weather.still_after_bytes is not None and weather.num_still > 0
+        if is_still and passed + len(data) >= (weather.still_after_bytes or 0):
+            weather.num_still -= 1
+            while server.recv(1 << 14):  # until the client goes, which ends the server's too
+                pass
+            return
         if weather.bytes_per_second is not None:
             time.sleep(len(data) / weather.bytes_per_second)
         client.sendall(data)

@@ -1,4 +1,4 @@
-"""Kill -9 at any time: the files are those of an uninterrupted staging, and little is asked twice."""
+"""Kill -9 at any time: the same files as without, and little is asked for twice."""
 
 from __future__ import annotations
 

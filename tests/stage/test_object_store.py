@@ -136,6 +136,16 @@ def test_a_store_that_is_away_for_a_while_is_waited_for(
     assert contents(hot) == wanted_contents(catalog)
 
 
+def test_without_credentials_no_connection_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hot: Path
+) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID", raising=False)
+    catalog = make_catalog(tmp_path, num_videos=1, size_bytes=100_000)
+    with pytest.raises(UserError, match="no credentials") as raised:
+        stage_videos(catalog, hot, rules=rules_for("s3://videos/x"))
+    assert "AWS_SKIP_SIGNATURE=true" in raised.value.hint
+
+
 @pytest.mark.parametrize(
     ("url", "secret", "said"),
     [

@@ -99,9 +99,7 @@ def test_an_object_that_nobody_stages_fails_with_what_to_do(
     s3.put_folder(tmp_path / "nas", bucket)
     hot = tmp_path / "hot"
     stage_videos(catalog, hot, Wanted(where='label == "warm"'), with_rules(source=bucket))
-    job = msgspec.structs.replace(
-        JOB, data=msgspec.structs.replace(JOB.data, on_error="raise")
-    )
+    job = msgspec.structs.replace(JOB, data=msgspec.structs.replace(JOB.data, on_error="raise"))
     with open_feed(job, open_catalog(hot)) as feed, pytest.raises(UnreadableVideo) as raised:
         for _ in range(4):
             next(iter(feed))

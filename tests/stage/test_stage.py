@@ -137,7 +137,7 @@ def test_nothing_that_can_be_staged_is_an_error(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path, num_videos=2)
     for path in (tmp_path / "nas").glob("*/*.mp4"):
         path.unlink()
-    with pytest.raises(UserError, match="none of 2 videos could be staged; cold/0.mp4"):
+    with pytest.raises(UserError, match=r"none of 2 videos could be staged; cold/0\.mp4"):
         stage_videos(catalog, tmp_path / "hot", rules=QUICK)
 
 

@@ -17,6 +17,7 @@ from filmgate import __version__
 from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_prepare import prepare
+from filmgate.app.cli_stage import stage
 from filmgate.app.interrupt import Terminated, answer_signals
 from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError, VideoError
@@ -156,6 +157,7 @@ def index(
 
 
 app.command()(prepare)
+app.command()(stage)
 
 
 @catalog_app.command()

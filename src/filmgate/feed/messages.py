@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog.sample import Sample
-from filmgate.feed.colour import Colour
 from filmgate.catalog.tiers import Tier
+from filmgate.feed.colour import Colour
 
 FailureKind = Literal["unreadable", "undecodable", "deadline", "crash", "quarantined"]
 

@@ -6,6 +6,7 @@ Endpoint and credentials come from the environment, in the names that each store
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -33,6 +34,18 @@ STREAM_BYTES = 64 * 1024
 """Pieces as small as that, so that a slow transfer is seen to move."""
 NO_LIMIT = timedelta(days=3650)
 """For a whole request: only standing still ends it."""
+CREDENTIALS = {
+    "s3": ("AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_SKIP_SIGNATURE",
+           "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+           "AWS_METADATA_ENDPOINT"),
+    "gs": ("GOOGLE_APPLICATION_CREDENTIALS", "GOOGLE_SERVICE_ACCOUNT",
+           "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_SKIP_SIGNATURE"),
+    "az": ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_TOKEN",
+           "AZURE_CLIENT_SECRET", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_MSI_ENDPOINT",
+           "AZURE_SKIP_SIGNATURE"),
+}  # fmt: skip
+"""Scheme -> variables of which one has to be set. Without any, the client would ask the machine's
+metadata service for credentials: a connection that nobody configured."""
 CREDENTIALS_HINT = (
     "credentials and endpoint come from the environment, for S3: AWS_ACCESS_KEY_ID, "
     "AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL, AWS_REGION"
@@ -70,6 +83,7 @@ class ObjectSource:
 
 
 def _open_store(folder: str, stall_seconds: float) -> ObjectStore:
+    _refuse_without_credentials(folder)
     client: ClientConfig = {
         "timeout": NO_LIMIT,
         "read_timeout": timedelta(seconds=stall_seconds),
@@ -86,6 +100,20 @@ def _open_store(folder: str, stall_seconds: float) -> ObjectStore:
             hint=f"write it like s3://bucket/folder; {CREDENTIALS_HINT}",
         ) from None
     return store
+
+
+def _refuse_without_credentials(folder: str) -> None:
+    scheme = folder.partition("://")[0].removesuffix("a")
+    names = CREDENTIALS.get(scheme, ())
+    if names and not any(os.environ.get(name) for name in names):
+        raise UserError(
+            f"{folder}: there are no credentials for it",
+            hint=f"set one of {', '.join(names)}; a public one needs {_public(names)}=true",
+        )
+
+
+def _public(names: tuple[str, ...]) -> str:
+    return next(name for name in names if name.endswith("SKIP_SIGNATURE"))
 
 
 @contextmanager

@@ -1,0 +1,72 @@
+"""``filmgate stage`` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from filmgate.app.cli import run_command_line
+from filmgate.catalog import Catalog
+from tests.stage.footage import contents, make_catalog, wanted_contents
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Catalog:
+    return make_catalog(tmp_path, size_bytes=100_000)
+
+
+def test_the_command_stages_and_prints_its_record(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hot = tmp_path / "hot"
+    assert run_command_line(["stage", str(catalog.path), "--to", str(hot), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["num_hot"], record["bytes_hot"]) == (4, 400_000)
+    assert json.loads((hot / "staged.json").read_text()) == record
+    assert contents(hot) == wanted_contents(catalog)
+
+
+def test_the_table_tells_what_the_budget_leaves_cold(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.toml").write_text("[clip]\nframes = 4\nwidth = 32\nheight = 32\n")
+    arguments = ["--where", 'glob(video_id, "*")', "--for", str(tmp_path / "job.toml")]
+    arguments += ["--budget", "300kB", "--rate", "100MB", "--parallel", "1"]
+    command = ["stage", str(catalog.path), "--to", str(tmp_path / "hot"), *arguments]
+    assert run_command_line(command) == 0
+    told = capsys.readouterr().out
+    assert "3 files, 300 kB" in told and "1 files, 100 kB" in told
+
+
+def test_a_video_that_failed_is_named_with_its_reason(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nas/warm/1.mp4").unlink()
+    assert run_command_line(["stage", str(catalog.path), "--to", str(tmp_path / "hot")]) == 0
+    told = capsys.readouterr()
+    assert "3 files, 300 kB" in told.out
+    assert "stays cold: warm/1.mp4: [Errno 2] No such file" in told.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--budget", "5XB"], "--budget: '5XB' is no size"),
+        (["--rate", "0"], "--rate is 0"),
+        (["--where", "labl == 3"], "did you mean label?"),
+        (["--from", "nowhere"], "is no folder"),
+    ],
+)
+def test_what_cannot_be_used_is_said_with_a_hint(
+    catalog: Catalog,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    said: str,
+) -> None:
+    command = ["stage", str(catalog.path), "--to", str(tmp_path / "hot"), *arguments]
+    assert run_command_line(command) == 2
+    told = capsys.readouterr().err
+    assert said in told and "hint: " in told
