@@ -70,3 +70,25 @@ def test_what_cannot_be_used_is_said_with_a_hint(
     assert run_command_line(command) == 2
     told = capsys.readouterr().err
     assert said in told and "hint: " in told
+
+
+def test_a_run_trains_on_a_staged_catalog_as_it_would_on_the_videos(
+    catalog: Catalog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "job.toml").write_text(
+        "[clip]\nframes = 4\nwidth = 32\nheight = 32\n[train]\nsteps = 2\nbatch_size = 2\n"
+        '[limits]\nworkers = 1\n[prepare]\nmode = "never"\n'
+    )
+    hot = tmp_path / "hot"
+    assert run_command_line(["stage", str(catalog.path), "--to", str(hot), "--quiet"]) == 0
+    digests = []
+    for number, videos in enumerate((hot, tmp_path / "nas")):
+        out = tmp_path / f"run{number}"
+        options = ["--job", str(tmp_path / "job.toml"), "--out", str(out), "--json"]
+        capsys.readouterr()
+        assert run_command_line(["run", str(videos), *options]) == 0
+        digests.append(json.loads(capsys.readouterr().out)["samples_digest"])
+    assert digests[0] == digests[1]
+    lines = (tmp_path / "run0/telemetry.jsonl").read_text().splitlines()
+    last = [json.loads(line) for line in lines if '"kind":"feed"' in line][-1]
+    assert last["clips_hot"] > 0 and last["clips_cold"] == 0

@@ -106,7 +106,7 @@ def _top(
 def run(
     videos: Annotated[
         list[Path] | None,
-        typer.Argument(help="Folders or files of video; none: four demo clips."),
+        typer.Argument(help="A catalog, or folders or files of video; none: four demo clips."),
     ] = None,
     job: Annotated[Path | None, typer.Option(help="Job file (TOML); none: the defaults.")] = None,
     out: Annotated[

@@ -22,7 +22,7 @@ from filmgate.app.report import write_report
 from filmgate.app.run_copies import training_catalog
 from filmgate.app.run_summary import LeftOutVideo, RunCopies, RunSummary, SkippedClip
 from filmgate.app.terminal import Talk
-from filmgate.catalog import Catalog, summarise
+from filmgate.catalog import Catalog, open_catalog, summarise
 from filmgate.catalog.find import check_roots
 from filmgate.catalog.labels import Labels
 from filmgate.diagnose import Verdict, diagnose
@@ -73,10 +73,17 @@ def walk(
             talk.note("this run is finished; choose another --out to run again")
             return read_record(folder / RUN_FILE, RunRecord)
         keep_request(folder, request, job)
-        catalog = index_with_progress(paths, folder / "catalog", labels, talk)
+        catalog = _catalog_of(paths, folder, labels, talk)
         read, copies = training_catalog(job, catalog, folder, talk)
         result = _train(job, read, folder, talk)
         return _conclude(job, (catalog, read, copies), result, folder, talk)
+
+
+def _catalog_of(paths: list[Path], folder: Path, labels: Labels, talk: Talk) -> Catalog:
+    """The catalog that was named, for example a staged one, or a new one of the videos."""
+    if len(paths) == 1 and (paths[0] / "catalog.json").is_file():
+        return open_catalog(paths[0].absolute())
+    return index_with_progress(paths, folder / "catalog", labels, talk)
 
 
 def _name(videos: Sequence[Path], job: Job, job_file: Path | None) -> str:

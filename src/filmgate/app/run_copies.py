@@ -14,6 +14,7 @@ from filmgate.app.prepare import Wish, copy_with_progress, measure_catalog
 from filmgate.app.run_summary import RunCopies
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog
+from filmgate.catalog.tiers import is_staged
 from filmgate.errors import UserError
 from filmgate.prepare.candidates import candidates, named_recipe
 from filmgate.prepare.layouts import LAYOUTS_FILE, Layouts
@@ -95,6 +96,8 @@ def _choose(
         raise _DoesNotPay("the job says never")
     if catalog.header.copy is not None:
         raise _DoesNotPay("the videos are training copies already")
+    if mode != "always" and is_staged(catalog.path):
+        raise _DoesNotPay("the videos are staged; make a copy first, and stage that")
     named = named_recipe(job.clip, job.prepare)
     if mode == "always" and named is not None:
         return named, f"the job says always, and names {named.layout.label}", None
