@@ -59,6 +59,7 @@ def stage_catalog(catalog: Path, out: Path, wish: Wish, talk: Talk) -> Staged:
     with interruptible(), talk.job("stage", "files") as progress:
 
         def tell(at: StageProgress) -> None:
+            """On the bar."""
             progress(at.files_done, at.files_total, _note(at))
 
         staged = stage_videos(opened, out, wanted, rules, on_progress=tell)

@@ -5,6 +5,7 @@ A source is read in ranges, each pinned to one identity, so that bytes of two st
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -84,7 +85,8 @@ def open_source(where: str, stall_seconds: float) -> Source:
     if "://" not in where:
         return FileSource(Path(where))
     try:
-        from filmgate.stage.object_source import ObjectSource
+        # By name: what reads object stores is an extra, and takes a while to import.
+        module = importlib.import_module("filmgate.stage.object_source")
     except ModuleNotFoundError as error:
         if error.name != "obstore":
             raise
@@ -92,4 +94,5 @@ def open_source(where: str, stall_seconds: float) -> Source:
             f"{where} lies in an object store, and obstore is not installed",
             hint="pip install 'filmgate[stage]'",
         ) from None
-    return ObjectSource(where, stall_seconds)
+    source: Source = module.ObjectSource(where, stall_seconds)
+    return source
