@@ -31,12 +31,14 @@ from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
 from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.prepare import PREPARE_CHECKS
 from benchmarks.acceptance.report import Result, result_of, write_report
+from benchmarks.acceptance.stage import STAGE_CHECKS
 
 CHECKS = [
     *checks_of([command_line, bad_input, frames, road]),
     *checks_of([feed_speed, feed_scale, feed_frames]),
     *REQUIREMENT_CHECKS,
     *PREPARE_CHECKS,
+    *STAGE_CHECKS,
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}
