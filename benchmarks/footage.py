@@ -3,10 +3,11 @@
     python -m benchmarks.footage [LAYOUT ...]
 
 ``source``: 12 videos, 1280x720, 30 fps, 12 s, as x264 makes them when nobody thinks of training
-(preset medium, key frames up to 250 apart). The others are training copies of these at 456x256,
-CRF 18, a key frame every 16 frames, tuned for fast decoding: ``training`` without B-frames,
-``temporal`` with 3 B-frames that nothing refers to between two references, so that a clip of
-stride 4 that starts on a multiple of 4 needs hardly any of them.
+(preset medium, key frames up to 250 apart). The others are training copies of these at 456x256, a
+key frame every 16 frames, tuned for fast decoding: ``training`` of CRF 18 without B-frames;
+``temporal`` of CRF 20, blocks of 16x16 and one reference, with 3 B-frames that nothing refers to
+between two references, so that a clip of stride 4 that starts on a multiple of 4 needs hardly any
+of them.
 
 The folder's name is a digest of the recipe, the encoder's version and the demo files, so another
 recipe makes other files and never mixes with old ones.
@@ -42,16 +43,16 @@ CLIP_NAMES = ("bigbuckbunny.mp4", "bigbuckbunny.mp4", "bikes.mp4")
 """Taken in turn: two thirds animation, one third a hand-held camera."""
 
 _X264 = ("-an", "-c:v", "libx264", "-preset", "medium", "-pix_fmt", "yuv420p")
-_SHORT_GOP = ("-crf", "18", "-tune", "fastdecode", "-g", "16", "-keyint_min", "16",
+_SHORT_GOP = ("-tune", "fastdecode", "-g", "16", "-keyint_min", "16",
               "-sc_threshold", "0")  # fmt: skip
 _SQUARE = "setsar=1"
 """Pixels that are not square would be made so by filmgate, and by nobody else."""
 _SCALE = ("-vf", f"scale={CLIP_SIZE[0]}:{CLIP_SIZE[1]}:flags=bicubic+accurate_rnd,{_SQUARE}")
 _COPY_OPTIONS: dict[Layout, tuple[str, ...]] = {
-    "training": (*_SCALE, *_X264, *_SHORT_GOP, "-bf", "0"),
+    "training": (*_SCALE, *_X264, "-crf", "18", *_SHORT_GOP, "-bf", "0"),
     "temporal": (
-        *_SCALE, *_X264, *_SHORT_GOP,
-        "-bf", "3", "-b_strategy", "0", "-x264-params", "b-pyramid=none:weightp=0",
+        *_SCALE, *_X264, "-crf", "20", *_SHORT_GOP, "-bf", "3", "-b_strategy", "0",
+        "-x264-params", "b-pyramid=none:weightp=0:ref=1:partitions=none",
     ),
 }  # fmt: skip
 LAYOUTS: tuple[Layout, ...] = ("source", "training", "temporal")

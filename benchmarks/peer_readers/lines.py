@@ -51,8 +51,10 @@ LINES: tuple[Line, ...] = (
         says="the same, against the best of decord2, OpenCV, SPDL and plain PyAV",
     ),
     Line(
-        name="visits-torchcodec", row="visits", ours=OURS, against=TORCHCODEC, bar=2.7, aim=3.5,
-        says="the same, visits of 4 clips, against torchcodec",
+        name="visits-torchcodec", row="visits", ours=OURS, bar=2.7, aim=3.5,
+        against=tuple(f"{name}, clip by clip" for name in TORCHCODEC),
+        # Asked for all four in one call torchcodec shares their decoding, too: the table has both.
+        says="the same, visits of 4 clips, against torchcodec clip by clip",
     ),
     Line(
         name="copy-rgb", row="copies", ours=COPY_RGB, against=TORCHCODEC, bar=30.0, aim=50.0,

@@ -70,7 +70,7 @@ def ask_of(entry: Entry, size: Size, round_number: int) -> Ask:
     count, seed = max(1, round(size.clips * entry.size)), SEED + round_number
     if entry.mode == "clips":
         return Ask(clips=random_clips(count, seed, multiple_of=entry.multiple_of))
-    if entry.mode == "visits":
+    if entry.mode in ("visits", "singly"):
         return Ask(clips=visits(count, seed))
     if entry.mode == "au":
         return Ask(seconds=size.au_seconds)
@@ -89,6 +89,11 @@ def visits(count: int, seed: int) -> list[Clip]:
 
 def _entries(names: tuple[str, ...], **keys: object) -> tuple[Entry, ...]:
     return tuple(msgspec.convert({"label": name, "reader": name, **keys}, Entry) for name in names)
+
+
+def _singly(names: tuple[str, ...]) -> tuple[Entry, ...]:
+    plain = _entries(names, mode="singly")
+    return tuple(msgspec.structs.replace(one, label=f"{one.label}, clip by clip") for one in plain)
 
 
 def _loaders(names: tuple[str, ...]) -> tuple[Entry, ...]:
@@ -116,9 +121,9 @@ ROWS: tuple[Row, ...] = (
     Row(
         name="visits", says="source video, 4 clips of one video at a time, RGB",
         ours=_entries((OURS,), mode="visits"),
-        others=_entries(TORCHCODEC, mode="visits"),
+        others=(*_singly(TORCHCODEC), *_entries(TORCHCODEC, mode="visits")),
         extras=_entries(REST, mode="visits"),
-        minutes=(1.2, 7.0),
+        minutes=(2.0, 10.0),
     ),
     Row(
         name="copies", says="filmgate on training copies (3 B-frames that nothing refers to, "

@@ -218,6 +218,7 @@ def frames(setup: Setup, ask: Ask) -> Answer:
 SESSIONS: dict[str, Callable[[Setup], Session]] = {
     "clips": Clips,
     "visits": Clips,
+    "singly": Clips,
     "loader": Loader,
     "feed": FeedBatches,
     "cache": Cache,

@@ -8,7 +8,7 @@ from benchmarks.footage import Layout
 from benchmarks.peer_readers.clips import Clip
 from filmgate.records import Record
 
-Mode = Literal["clips", "visits", "loader", "feed", "cache", "au"]
+Mode = Literal["clips", "visits", "singly", "loader", "feed", "cache", "au"]
 
 
 class Entry(Record, frozen=True):
@@ -20,9 +20,10 @@ class Entry(Record, frozen=True):
     """Name in ``readers.READERS``."""
     layout: Layout = "source"
     mode: Mode = "clips"
-    """``clips``: one after the other; ``visits``: four of a video at a time; ``loader``: under a
-    torch DataLoader; ``feed``: through ``open_feed``; ``cache``: a feed on the consumer's own
-    thread whose frames are all in its cache; ``au``: a feed and a consumer."""
+    """``clips``: one after the other; ``visits``: four of a video at a time; ``singly``: the clips of
+    visits, one after the other; ``loader``: under a torch DataLoader; ``feed``: through
+    ``open_feed``; ``cache``: a feed on the consumer's own thread whose frames are all in its cache;
+    ``au``: a feed and a consumer."""
     multiple_of: int = 1
     """Clips start on multiples of it."""
     workers: int = 0
@@ -51,7 +52,7 @@ class Ask(Record, frozen=True):
     """One sample, or with ``out`` the pixels of some clips."""
 
     clips: list[Clip] = []
-    """For ``clips`` and ``visits``."""
+    """For ``clips``, ``visits`` and ``singly``."""
     num_clips: int = 0
     """For ``loader``, ``feed`` and ``cache``."""
     seconds: float = 0.0

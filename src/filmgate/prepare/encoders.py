@@ -59,6 +59,9 @@ def _x264(layout: Layout) -> Options:
         "b-adapt=0",
         "b-pyramid=none",
         "weightp=0",
+        # Small blocks and several references cost decoding more than they save bytes.
+        "ref=1",
+        "partitions=none",
         # Bits must not depend on the number of threads.
         "threads=1",
     ]
