@@ -20,10 +20,10 @@ class Entry(Record, frozen=True):
     """Name in ``readers.READERS``."""
     layout: Layout = "source"
     mode: Mode = "clips"
-    """``clips``: one after the other; ``visits``: four of a video at a time; ``singly``: the clips of
-    visits, one after the other; ``loader``: under a torch DataLoader; ``feed``: through
-    ``open_feed``; ``cache``: a feed on the consumer's own thread whose frames are all in its cache;
-    ``au``: a feed and a consumer."""
+    """``clips``: one after the other; ``visits``: four of a video at a time; ``singly``: the clips
+    of visits, one after the other; ``loader``: under a torch DataLoader; ``feed``: through
+    ``open_feed``; ``cache``: a feed on the consumer's own thread whose frames are all in its
+    cache; ``au``: a feed and a consumer."""
     multiple_of: int = 1
     """Clips start on multiples of it."""
     workers: int = 0
