@@ -32,6 +32,7 @@ from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.prepare import PREPARE_CHECKS
 from benchmarks.acceptance.report import Result, result_of, write_report
 from benchmarks.acceptance.stage import STAGE_CHECKS
+from benchmarks.acceptance.work import WORK_CHECKS
 
 CHECKS = [
     *checks_of([command_line, bad_input, frames, road]),
@@ -39,6 +40,7 @@ CHECKS = [
     *REQUIREMENT_CHECKS,
     *PREPARE_CHECKS,
     *STAGE_CHECKS,
+    *WORK_CHECKS,
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}
