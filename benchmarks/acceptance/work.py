@@ -20,4 +20,4 @@ CONDITIONS = (
         tests=(RAY,),
     ),
 )
-WORK_CHECKS = [check_of(proof, topic="Work") for proof in CONDITIONS]
+WORK_CHECKS = [check_of(proof, topic="Work", name=proof.name) for proof in CONDITIONS]
