@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from filmgate.machine import FolderTree, Gaps, MemoryTree
+from filmgate.machine.facts import Gaps
+from filmgate.machine.tree import FolderTree, MemoryTree
 
 FILES = {"sys/devices/a/size": b"12\n", "proc/x": b"0x10de\n"}
 LINKS = {"sys/block/a": "../devices/a", "loop": "loop", "out": "/../../etc", "abs": "/proc/x"}

@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 
 from filmgate import __version__
 from filmgate.app.cli_environment import environment_app
+from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_prepare import prepare
 from filmgate.app.cli_stage import stage
@@ -36,6 +37,7 @@ app.add_typer(catalog_app, name="catalog")
 feed_app = typer.Typer(no_args_is_help=True, help="Look at the feed that training draws from.")
 app.add_typer(feed_app, name="feed")
 app.add_typer(environment_app, name="env")
+app.add_typer(machine_app, name="machine")
 
 Labels = Annotated[
     str,
@@ -158,6 +160,7 @@ def index(
 
 app.command()(prepare)
 app.command()(stage)
+app.command()(audit)
 
 
 @catalog_app.command()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 MAX_LINKS = 40
@@ -37,13 +37,16 @@ class Tree(ABC):
     def _is_there(self, path: str) -> bool:
         """Whether a path without links names a file or folder."""
 
-    def text(self, path: str) -> str:
-        """A file's text without the space around it. Raises OSError, which names ``path``."""
+    def content(self, path: str) -> bytes:
+        """A file's bytes. Raises OSError, which names ``path``."""
         try:
-            content = self._content(self.real(path))
+            return self._content(self.real(path))
         except OSError as error:
             raise _named(error, path) from None
-        return content.decode(errors="replace").strip("\0 \t\r\n")
+
+    def text(self, path: str) -> str:
+        """A file's text without the space around it. Raises as ``content``."""
+        return self.content(path).decode(errors="replace").strip("\0 \t\r\n")
 
     def number(self, path: str) -> int:
         """A file's whole number, decimal or 0x. Raises OSError, or ValueError that names it."""
@@ -121,13 +124,16 @@ class MemoryTree(Tree):
         files: Mapping[str, bytes],
         links: Mapping[str, str] | None = None,
         errors: Mapping[str, int] | None = None,
+        folders: Iterable[str] = (),
     ) -> None:
         self.files = dict(files)
         self.links = dict(links or {})
         self.errors = dict(errors or {})
         self._folders: dict[str, set[str]] = {"": set()}
-        for path in [*self.files, *self.links, *self.errors]:
+        for path in [*self.files, *self.links, *self.errors, *folders]:
             self._add(path)
+        for path in folders:
+            self._folders.setdefault("/".join(_parts(path)), set())
 
     def _add(self, path: str) -> None:
         parts = _parts(path)

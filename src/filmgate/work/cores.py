@@ -47,4 +47,9 @@ def _read_quota(folder: Path) -> float | None:
             period = (folder / "cpu.cfs_period_us").read_text()
     except OSError:
         return None
+    return quota_cores(quota, period)
+
+
+def quota_cores(quota: str, period: str) -> float | None:
+    """CPU time per time that a cgroup allows, in cores; None: as much as there is."""
     return None if quota.strip() in ("max", "-1") else int(quota) / int(period)

@@ -59,8 +59,12 @@ def _read_node(path: Path) -> int | None:
 def _read_cores(path: Path) -> frozenset[int]:
     """``0-3,8-11`` as numbers; none where the file is missing."""
     try:
-        text = path.read_text()
+        return parse_cpu_list(path.read_text())
     except OSError:
         return frozenset()
+
+
+def parse_cpu_list(text: str) -> frozenset[int]:
+    """``0-3,8-11`` as numbers; none for an empty list."""
     spans = re.findall(r"(\d+)(?:-(\d+))?", text)
     return frozenset(core for low, high in spans for core in range(int(low), int(high or low) + 1))
