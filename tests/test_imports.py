@@ -12,8 +12,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "filmgate"
-HEAVY = ("torch", "av", "pyarrow", "matplotlib", "numpy", "jinja2")
-ROOMS_WITHOUT_TORCH = ("records", "spec", "work", "video", "catalog", "machine", "diagnose")
+HEAVY = ("torch", "av", "pyarrow", "matplotlib", "numpy", "jinja2", "PIL")
+ROOMS_WITHOUT_TORCH = (
+    "records", "spec", "work", "video", "catalog", "machine", "pack", "diagnose",
+)  # fmt: skip
 
 
 def loaded_after(statements: str) -> set[str]:

@@ -24,6 +24,7 @@ from benchmarks.acceptance import (
     feed_scale,
     feed_speed,
     frames,
+    pack,
     road,
 )
 from benchmarks.acceptance.check import Check, Outcome, checks_of
@@ -41,6 +42,7 @@ CHECKS = [
     *PREPARE_CHECKS,
     *STAGE_CHECKS,
     *WORK_CHECKS,
+    *checks_of([pack]),
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

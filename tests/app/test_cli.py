@@ -116,6 +116,9 @@ BAD_INPUT = {
     "a label file that is missing": ["index", "good", "--out", "c", "--labels", "none.csv"],
     "a text file as video": ["frames", "bad.toml", "--md5"],
     "a missing video": ["frames", "none.mp4"],
+    "a folder without images": ["pack", "good", "--out", "p"],
+    "annotations that are none": ["pack", "good", "--out", "p", "--annotations", "voc:good"],
+    "frames a second that are none": ["pack", "good", "--out", "p", "--fps", "many"],
 }
 
 

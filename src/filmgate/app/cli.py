@@ -17,6 +17,7 @@ from filmgate import __version__
 from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
+from filmgate.app.cli_pack import pack
 from filmgate.app.cli_prepare import prepare
 from filmgate.app.cli_stage import stage
 from filmgate.app.interrupt import Terminated, answer_signals
@@ -161,6 +162,7 @@ def index(
 app.command()(prepare)
 app.command()(stage)
 app.command()(audit)
+app.command()(pack)
 
 
 @catalog_app.command()

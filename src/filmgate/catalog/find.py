@@ -56,7 +56,7 @@ def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
         if root.is_file():
             videos.append(Found(video_id=root.name, path=root.resolve(), folder_label=None))
             continue
-        for path in _files_below(root, skip):
+        for path in files_below(root, skip):
             if path.suffix.lower() in VIDEO_SUFFIXES and not path.name.startswith("."):
                 videos.append(_found(path, root, with_root_name=len(roots) > 1))
             else:
@@ -91,14 +91,19 @@ def check_roots(roots: Sequence[Path]) -> None:
 
 
 def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
-    _refuse_other_encodings(path)
+    refuse_other_encodings(path)
     relative = path.relative_to(root)
     label = relative.parent.name or None
     prefix = f"{root.resolve().name}/" if with_root_name else ""
     return Found(video_id=prefix + relative.as_posix(), path=path.absolute(), folder_label=label)
 
 
-def _files_below(root: Path, skip: Path | None) -> Iterator[Path]:
+def files_below(root: Path, skip: Path | None) -> Iterator[Path]:
+    """Every file in and below a folder, in order; the folder ``skip`` is passed over.
+
+    Raises UserError for a folder that cannot be read.
+    """
+
     def refuse(error: OSError) -> None:
         """For ``os.walk``, which else passes over such folders in silence."""
         raise UserError(
@@ -120,7 +125,8 @@ def _files_below(root: Path, skip: Path | None) -> Iterator[Path]:
         yield from (Path(folder) / name for name in sorted(files))
 
 
-def _refuse_other_encodings(path: Path) -> None:
+def refuse_other_encodings(path: Path) -> None:
+    """Raises UserError for a name that cannot stand in a table."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from filmgate.catalog.augmentation import SampleAugmentation, changes_pixels, is_mixed
 from filmgate.catalog.order import Order
+from filmgate.catalog.sample import Sample
 from filmgate.feed.augmentation import Augmentation, packed, stack
 from filmgate.feed.line import Place
 from filmgate.feed.messages import PlaneColour
@@ -62,6 +63,10 @@ class Batch:
     colours: list[PlaneColour | None] | None = None
     """(B,) with ``transport = "yuv420p"``: the matrix and range that each clip had until it became
     RGB, None for masked clips. None where clips were RGB all along."""
+
+    samples: tuple[Sample | None, ...] = ()
+    """(B,) which frames and which window each clip shows, None for masked clips: what
+    ``filmgate.feed.annotations`` goes by."""
 
     @property
     def device(self) -> torch.device:
@@ -113,6 +118,7 @@ def assemble(
         times_BT=torch.from_numpy(times_BT),
         samples_digest=_samples_digest(places, changes),
         sample_start=sample_start,
+        samples=tuple(place.done.sample if place.done else None for place in places),
         augmentation=(
             stack(changes, has_soft_labels=is_mixed(order.facts.augment)) if changes else None
         ),

@@ -33,8 +33,8 @@ from filmgate.feed.messages import (
     Visit,
 )
 from filmgate.feed.open_videos import OpenVideo, OpenVideos
-from filmgate.feed.picture import Painter, Window
-from filmgate.feed.region import Region
+from filmgate.feed.picture import Painter
+from filmgate.feed.placement import window_of
 from filmgate.feed.scaler import Scaler
 from filmgate.feed.watch import Watch
 from filmgate.feed.yuv import paint_yuv, yuv_colour
@@ -186,13 +186,8 @@ class ClipMaker:
     def _paint_window(
         self, frame: av.VideoFrame, clip: Canvas, video: OpenVideo, out_CHW: NDArray[np.uint8]
     ) -> None:
-        window = Window(
-            size=(self._job.clip.height, self._job.clip.width),
-            region=region_of(clip.sample, video),
-            top_share=clip.sample.crop_top_share,
-            left_share=clip.sample.crop_left_share,
-            flip=clip.sample.flip,
-        )
+        stored = (video.facts.height, video.facts.width)
+        window = window_of(self._job.clip, clip.sample, video.orientation, stored)
         if self._job.data.transport == "rgb24":
             self._painter.paint(frame, video.orientation, window, out_CHW)
             return
@@ -272,14 +267,6 @@ def order_over(
         weights=lambda file: read_weights(file, catalog),
         reference_every=catalog.header.copy.reference_every if catalog.header.copy else 1,
     )
-
-
-def region_of(sample: Sample, video: OpenVideo) -> Region | None:
-    """The part of its video that a random resized crop shows, the same in all frames."""
-    if sample.resized_crop is None:
-        return None
-    picture = video.orientation.upright((video.facts.height, video.facts.width))
-    return Region(rectangle=sample.resized_crop.rectangle(picture), picture=picture)
 
 
 def sample_of(order: Order, task: Task) -> Sample:

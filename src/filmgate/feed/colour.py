@@ -63,7 +63,8 @@ def colour_of(frame: av.VideoFrame) -> Colour:
     """By the tags of the frame, and by the rule where it has none. Raises UnsupportedColour."""
     name, is_rgb = frame.format.name, frame.format.is_rgb or frame.format.has_palette
     matrix = _MATRICES.get(frame.colorspace)
-    if matrix is None or (frame.colorspace == _RGB_MATRIX and not is_rgb):
+    has_no_chroma = is_rgb or is_gray(frame) or name.startswith("mono")
+    if matrix is None or (frame.colorspace == _RGB_MATRIX and not has_no_chroma):
         raise UnsupportedColour(f"colour matrix {frame.colorspace} with pixel format {name}")
     if is_rgb or name.startswith("yuvj") or is_gray(frame):
         return Colour(matrix, is_full=True)

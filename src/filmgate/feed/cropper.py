@@ -31,6 +31,15 @@ class _Filter:
     end: FilterContext
 
 
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """What a cut needs to know of a frame that is not decoded."""
+
+    height: int
+    width: int
+    format: av.VideoFormat
+
+
 class Cropper:
     """Cuts frames; keeps what libavfilter needs between frames."""
 
@@ -74,7 +83,7 @@ def _make_filter(frame: av.VideoFrame, rectangle: Rectangle) -> _Filter:
     return _Filter(graph=graph, entry=entry, end=end)
 
 
-def grid_of(frame: av.VideoFrame) -> tuple[int, int]:
+def grid_of(frame: av.VideoFrame | Stored) -> tuple[int, int]:
     """Rows and columns that a cut has to keep together: those of one chroma sample."""
     layout = frame.format
     if layout.is_bayer:

@@ -16,6 +16,7 @@ from filmgate.catalog.read_file import stamp_of
 from filmgate.catalog.tiers import Located, Tier, is_staged, is_staging, is_url, locate
 from filmgate.errors import UnreadableVideo
 from filmgate.feed.geometry import Orientation, orientation_of
+from filmgate.pack.frames import PackedFrames, open_packed, pack_beside
 from filmgate.records import digest_file
 from filmgate.video import VideoReader
 from filmgate.video.spare import may_leave_out
@@ -39,7 +40,7 @@ class OpenVideo:
 
     facts: VideoRow
     """With the path of the file that is read, hot or cold."""
-    reader: VideoReader
+    reader: VideoReader | PackedFrames
     orientation: Orientation
     tier: Tier | None
     """None in a catalog of which nothing was staged."""
@@ -63,6 +64,7 @@ class OpenVideos:
         self._max_open = max_open or max_open_videos(with_leases=is_staged(catalog.path))
         self._open: OrderedDict[int, OpenVideo] = OrderedDict()
         self._checked: set[int] = set()
+        self._pack = pack_beside(catalog)
 
     def __contains__(self, row: int) -> bool:
         return row in self._open
@@ -83,7 +85,7 @@ class OpenVideos:
         object store that is not staged.
         """
         facts = self._open[row].facts
-        if row in self._checked:
+        if row in self._checked or self._pack is not None:  # a pack checks each image
             return
         if is_url(facts.path):
             raise UnreadableVideo(
@@ -105,6 +107,8 @@ class OpenVideos:
         """Close all of them."""
         while self._open:
             self._open.popitem()[1].close()
+        if self._pack is not None:
+            self._pack.close()
 
     def _are_too_many(self) -> bool:
         if len(self._open) > self._max_open:
@@ -112,6 +116,12 @@ class OpenVideos:
         return sum(decoder_bytes(video.facts) for video in self._open.values()) > MAX_OPEN_BYTES
 
     def _look_up(self, row: int) -> OpenVideo:
+        if self._pack is not None:
+            facts, reader = open_packed(self._catalog, self._pack, row)
+            orientation = orientation_of(facts)
+            return OpenVideo(
+                facts=facts, reader=reader, orientation=orientation, tier=None, lease=None
+            )
         facts = self._catalog.video(row)
         table = self._catalog.frame_table(row)
         located = self._locate(facts)

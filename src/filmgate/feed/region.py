@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import av
 
 from filmgate.catalog.rectangle import Rectangle
-from filmgate.feed.cropper import grid_of
+from filmgate.feed.cropper import Stored, grid_of
 from filmgate.feed.geometry import Orientation, Size, round_ratio
 
 
@@ -27,7 +27,9 @@ class Region:
     of the height and of the width is cut."""
 
 
-def stored_rectangle(frame: av.VideoFrame, orientation: Orientation, region: Region) -> Rectangle:
+def stored_rectangle(
+    frame: av.VideoFrame | Stored, orientation: Orientation, region: Region
+) -> Rectangle:
     """The region in the stored frame, on its chroma grid, at least one chroma sample large."""
     stored = (frame.height, frame.width)
     upright = orientation.upright(stored)

@@ -1,0 +1,51 @@
+"""``filmgate pack``: the record alone on stdout, or a table for people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from filmgate.app.cli import run_command_line
+from tests.pack.images import write_images
+
+
+def test_pack_prints_its_record_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_images(tmp_path / "images", 3)
+    arguments = ["pack", str(tmp_path / "images"), "--out", str(tmp_path / "pack"), "--json",
+                 "--workers", "0"]  # fmt: skip
+    assert run_command_line(arguments) == 0
+    record = json.loads(capfd.readouterr().out)
+    assert record["header"]["schema"] == "filmgate.pack" and record["num_images"] == 3
+    assert record == json.loads((tmp_path / "pack" / "pack.json").read_bytes())
+
+
+def test_pack_tells_people_what_is_missing_and_what_does_not_fit(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = write_images(tmp_path / "images", 5)
+    (folder / "0002.png").unlink()
+    (folder / "0004.png").write_bytes(b"")
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    (labels / "0001.txt").write_text("0 0.5 0.5 0.2 0.2\n0 0.5 0.5 0 0.2\n")
+    arguments = ["pack", str(folder), "--out", str(tmp_path / "pack"), "--frames", "--workers", "0",
+                 "--annotations", f"yolo:{labels}"]  # fmt: skip
+    assert run_command_line(arguments) == 0
+    told = capfd.readouterr()
+    assert "0004.png: the file is empty" in told.err
+    assert "1 in 1 gaps, the first at frame 2 of images" in told.out
+    assert "1 objects of 1 classes on 1 images" in told.out
+    assert "zero-area (e.g. 0001.txt:2)" in told.out
+
+
+def test_a_pack_can_be_run_on_like_a_catalog(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    write_images(tmp_path / "images" / "a", 3)
+    pack = str(tmp_path / "pack")
+    assert run_command_line(["pack", str(tmp_path / "images"), "--out", pack, "-q"]) == 0
+    capfd.readouterr()
+    assert run_command_line(["catalog", "show", pack, "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["num_videos"] == 3
