@@ -29,6 +29,7 @@ from benchmarks.acceptance import (
 )
 from benchmarks.acceptance.check import Check, Outcome, checks_of
 from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
+from benchmarks.acceptance.machine import MACHINE_CHECKS
 from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.prepare import PREPARE_CHECKS
 from benchmarks.acceptance.report import Result, result_of, write_report
@@ -43,6 +44,7 @@ CHECKS = [
     *STAGE_CHECKS,
     *WORK_CHECKS,
     *checks_of([pack]),
+    *MACHINE_CHECKS,
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

@@ -9,13 +9,14 @@ import pytest
 
 from benchmarks.acceptance.bug_reports import BUG_REPORTS
 from benchmarks.acceptance.feed_requirements import REQUIREMENTS
+from benchmarks.acceptance.machine import MACHINE_PROOFS
 from benchmarks.acceptance.place import Place
 from benchmarks.acceptance.prepare import PREPARE_PROOFS
 from benchmarks.acceptance.proofs import Proof, read_report, run_tests
 from tests.video import recipes
 
 ROOT = Path(__file__).resolve().parents[2]
-PROOFS = [*REQUIREMENTS, *PREPARE_PROOFS, *BUG_REPORTS]
+PROOFS = [*MACHINE_PROOFS, *REQUIREMENTS, *PREPARE_PROOFS, *BUG_REPORTS]
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.feed.test_a" name="test_one"><properties>

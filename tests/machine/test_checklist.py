@@ -251,6 +251,16 @@ def test_a_sick_gpu_is_said(told: dict[str, object], status: str) -> None:
     assert judged(made, "gpu-health").status == status
 
 
+def test_fatal_errors_of_a_gpus_link_fail() -> None:
+    made = made_server()
+    gpu = made.gpu()
+    place = made.links[f"sys/bus/pci/devices/{gpu.pci_address}"].replace("../../../", "sys/")
+    made.write(f"{place}/aer_dev_fatal", "Undefined 0\nDLP 2\nTOTAL_ERR_FATAL 2")
+    item = judged(made, "gpu-health")
+    assert item.status == "fail"
+    assert "2 fatal errors" in item.evidence
+
+
 def test_a_gpu_without_a_driver_fails_on_the_machine_and_is_unknown_in_a_bare_capture() -> None:
     made = made_server()
     made.pci("0000:65:00.0", "0x030200", vendor="0x10de", link=(4, 16))

@@ -116,8 +116,9 @@ def pcie_links(machine: Machine, needs: Needs) -> Finding:
 def _pcie_link(gpu: Gpu) -> Finding:
     name = f"GPU {gpu.index}"
     if gpu.link is None or gpu.link_max is None:
+        unread = "link" if gpu.link is None else "link_max"
         return Finding(
-            status="unknown", evidence=f"{name}: {gpu.why('link')}",
+            status="unknown", evidence=f"{name}: {gpu.why(unread)}",
             next_step="`sudo lspci -vv` shows LnkSta and LnkCap",
         )  # fmt: skip
     able = _able(gpu.link_max, gpu.slot_max)
@@ -175,11 +176,17 @@ def gpu_health(machine: Machine, needs: Needs) -> Finding:
     """No GPU has memory errors, rows to be replaced, or something that slows it down."""
     if not machine.gpus:
         return no_gpu(machine)
-    return worst([_health(gpu) for gpu in machine.gpus])
+    fatal = {device.address: device.errors_fatal for device in machine.pci}
+    return worst([_health(gpu, fatal.get(gpu.pci_address or "")) for gpu in machine.gpus])
 
 
-def _health(gpu: Gpu) -> Finding:
+def _health(gpu: Gpu, fatal_errors: int | None) -> Finding:
     told, name = gpu.nvml, f"GPU {gpu.index}"
+    if fatal_errors:
+        return Finding(
+            status="fail", evidence=f"{name}: {fatal_errors} fatal errors of its PCI Express link",
+            next_step="reseat the GPU and its riser; the kernel's log (AER) tells which errors",
+        )  # fmt: skip
     if told is None:
         return Finding(status="unknown", evidence=f"{name}: {gpu.why('nvml')}")
     bad = [

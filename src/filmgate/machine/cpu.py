@@ -70,6 +70,8 @@ def online_cpus(tree: Tree) -> frozenset[int]:
 
 def _places(tree: Tree, cpus: frozenset[int]) -> list[tuple[int, str]]:
     """(socket, core) of each processor; a core is named by the threads that share it."""
+    if not cpus:
+        raise ValueError("which processors are online is not known")
     places = []
     for cpu in sorted(cpus):
         folder = f"{CPUS}/cpu{cpu}/topology"

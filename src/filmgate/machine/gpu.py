@@ -67,7 +67,8 @@ def _join(told: NvmlGpu, devices: dict[str, PciDevice]) -> Gpu:
         numa_node=None,
         near_cpus=None,
         link=link,
-        link_max=_link(told.pcie_generation_gpu, own_width),
+        link_max=_link(told.pcie_generation_gpu, own_width)
+        or (device.link_max if device else None),
         slot_max=None,
         path=None,
         path_at=None,
@@ -77,7 +78,8 @@ def _join(told: NvmlGpu, devices: dict[str, PciDevice]) -> Gpu:
             field: told.why(field)
             for field in ("name", "memory_bytes", "nvlinks")
             if getattr(told, field) is None
-        },
+        }
+        | {"link": told.why("pcie_generation"), "link_max": told.why("pcie_generation_gpu")},
     )
     return _placed(gpu, device, devices)
 
@@ -109,10 +111,13 @@ def _placed(gpu: Gpu, device: PciDevice | None, devices: dict[str, PciDevice]) -
     if device is None:
         absent = f"/sys/bus/pci/devices does not show {gpu.pci_address}"
         fields = ("numa_node", "near_cpus", "slot_max", "path", "path_at")
-        return replace(gpu, unknown=gpu.unknown | dict.fromkeys(fields, absent))
+        unknown = gpu.unknown | dict.fromkeys(fields, absent)
+        known = {field for field in unknown if getattr(gpu, field) is not None}
+        return replace(gpu, unknown={name: unknown[name] for name in unknown.keys() - known})
     above = devices.get(device.above[-1]) if device.above else None
     slowest = narrowest(device, devices)
-    unknown = dict(gpu.unknown)
+    known = {field for field in gpu.unknown if getattr(gpu, field) is not None}
+    unknown = {field: why for field, why in gpu.unknown.items() if field not in known}
     for field in ("numa_node", "near_cpus", "link", "link_max"):
         if getattr(device, field) is None and getattr(gpu, field) is None:
             unknown[field] = device.why(field)

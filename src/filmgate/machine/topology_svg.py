@@ -8,8 +8,8 @@ from html import escape
 
 from filmgate.machine.topology import Box, Topology
 
-PAD, LINE, CHARACTER = 12, 17, 7.3
-"""Pixels: around the content of a box; from line to line; widest of a character on average."""
+PAD, LINE, CHARACTER = 12, 17, 8.2
+"""Pixels: around the content of a box; from line to line; of a character in names in capitals."""
 MIN_WIDTH = 120
 STYLE = """
 .box { fill: none; stroke: #8a8a86; }
