@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from filmgate.catalog import open_catalog
@@ -280,6 +280,7 @@ def test_every_image_is_in_one_shard_and_shards_keep_to_their_size(
         assert sum(others) < shard_bytes
 
 
+@settings(max_examples=15, deadline=None)
 @given(removed=st.integers(0, 1999))
 def test_one_image_less_changes_few_shards(removed: int) -> None:
     images = [found(number, 1000) for number in range(2000)]
