@@ -13,6 +13,7 @@ from typing import Literal
 from filmgate.machine.facts import Facts, Gaps
 from filmgate.machine.tree import Tree
 from filmgate.records import Record
+from filmgate.work.numa import parse_cpu_list
 
 DEVICES = "sys/bus/pci/devices"
 NVIDIA, AMD, INTEL = "0x10de", "0x1002", "0x8086"
@@ -99,7 +100,7 @@ def _read_device(tree: Tree, address: str) -> PciDevice:
         vendor=vendor,
         device=gaps.take("device", lambda: tree.text(f"{folder}/device")),
         numa_node=gaps.take("numa_node", lambda: _node(tree, folder)),
-        near_cpus=gaps.take("near_cpus", lambda: tree.text(f"{folder}/local_cpulist")),
+        near_cpus=gaps.take("near_cpus", lambda: _cpu_list(tree, folder)),
         link=link,
         link_max=link_max,
         link_from=link_from,
@@ -121,6 +122,14 @@ def kind_of(code: str, vendor: str | None) -> Kind:
     kinds: dict[str, Kind] = {"0108": "nvme", "0604": "bridge"}
     families: dict[str, Kind] = {"01": "storage", "02": "network"}
     return kinds.get(base) or families.get(base[:2]) or "other"
+
+
+def _cpu_list(tree: Tree, folder: str) -> str:
+    """The kernel's own text, once it is seen to be a list of CPUs."""
+    text = tree.text(f"{folder}/local_cpulist")
+    if not parse_cpu_list(text):
+        raise ValueError(f"/{folder}/local_cpulist names no CPU")
+    return text
 
 
 def _node(tree: Tree, folder: str) -> int:

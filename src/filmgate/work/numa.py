@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SYSROOT = Path("/sys")
+MAX_CPU = 65_535
+"""Above what any kernel is built for (NR_CPUS is 8192 at most today)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +59,19 @@ def _read_node(path: Path) -> int | None:
 
 
 def _read_cores(path: Path) -> frozenset[int]:
-    """``0-3,8-11`` as numbers; none where the file is missing."""
+    """``0-3,8-11`` as numbers; none where the file is missing or no such list."""
     try:
         return parse_cpu_list(path.read_text())
-    except OSError:
+    except (OSError, ValueError):
         return frozenset()
 
 
 def parse_cpu_list(text: str) -> frozenset[int]:
-    """``0-3,8-11`` as numbers; none for an empty list."""
+    """``0-3,8-11`` as numbers; none for an empty list.
+
+    Raises ValueError for a number that no kernel gives a CPU.
+    """
     spans = re.findall(r"(\d+)(?:-(\d+))?", text)
+    if any(int(high or low) > MAX_CPU for low, high in spans):
+        raise ValueError(f"{text[:40]!r} is no list of CPUs")
     return frozenset(core for low, high in spans for core in range(int(low), int(high or low) + 1))
