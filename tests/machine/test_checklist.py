@@ -180,6 +180,18 @@ def test_a_gpu_on_the_far_node_is_a_warning() -> None:
     assert judged(made, "near-gpu").status == "ok"
 
 
+@pytest.mark.parametrize(("node", "status"), [(0, "warn"), (1, "ok")])
+def test_drives_on_the_other_socket_than_all_gpus_are_a_warning(node: int, status: str) -> None:
+    made = made_server()
+    made.gpu(node=1)
+    made.raid([made.nvme(number, node=node) for number in range(2)])
+    made.mount("/data", "/dev/md0", "9:0")
+    item = judged(made, "near-storage")
+    assert item.status == status
+    assert f"nvme0n1 on node {node}" in item.evidence
+    assert judged(made, "near-storage", Needs()).status == "unknown"
+
+
 def test_a_limit_of_two_cpus_on_a_host_of_64_is_said() -> None:
     made = made_server()
     made.gpu()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from filmgate.machine import checks_compute as compute
 from filmgate.machine import checks_data as data
 from filmgate.machine import checks_memory as memory
+from filmgate.machine import checks_near as near
 from filmgate.machine import checks_network as network
 from filmgate.machine import checks_operations as operations
 from filmgate.machine.attested import Attestation
@@ -56,7 +57,8 @@ CHECKS: tuple[Check, ...] = (
     Check(name="gpu-health", topic="compute", judge=compute.gpu_health),
     Check(name="cores-per-gpu", topic="compute", judge=compute.cores_per_gpu),
     Check(name="cpu-limit", topic="compute", judge=compute.cpu_limit),
-    Check(name="near-gpu", topic="compute", judge=compute.near_gpu),
+    Check(name="near-gpu", topic="compute", judge=near.near_gpu),
+    Check(name="near-storage", topic="compute", judge=near.near_storage),
     Check(name="main-memory", topic="memory", judge=memory.main_memory),
     Check(name="shared-memory", topic="memory", judge=memory.shared_memory),
     Check(name="memory-errors", topic="memory", judge=memory.memory_errors),

@@ -17,7 +17,6 @@ from filmgate.machine.thresholds import (
     USABLE_CPU_SHARE,
 )
 from filmgate.units import format_bytes
-from filmgate.work.numa import parse_cpu_list
 
 RULES: Literal["rules"] = "rules"
 BUSY_SHARE = 0.05
@@ -263,31 +262,6 @@ def cpu_limit(machine: Machine, needs: Needs) -> Finding:
         status="warn", evidence=words, bar_from=RULES,
         bar=f"{USABLE_CPU_SHARE.value:.0%} of the CPUs ({USABLE_CPU_SHARE.source})",
         next_step="raise the container's or the job's CPU limit",
-    )  # fmt: skip
-
-
-def near_gpu(machine: Machine, needs: Needs) -> Finding:
-    """The process may run on the CPUs of every GPU's own NUMA node."""
-    if not machine.gpus:
-        return no_gpu(machine)
-    if len(machine.nodes) == 1:
-        return Finding(status="ok", evidence="the machine has one NUMA node")
-    return worst([_near(gpu, machine) for gpu in machine.gpus])
-
-
-def _near(gpu: Gpu, machine: Machine) -> Finding:
-    name, allowed = f"GPU {gpu.index}", machine.limits.cpus
-    if allowed is None or gpu.near_cpus is None or gpu.numa_node is None:
-        field = "near_cpus" if gpu.near_cpus is None else "numa_node"
-        why = machine.limits.why("cpus") if allowed is None else gpu.why(field)
-        return Finding(status="unknown", evidence=f"{name}: {why}")
-    near = parse_cpu_list(gpu.near_cpus) & set(allowed)
-    words = f"{name} on node {gpu.numa_node}, {len(near)} of its CPUs allowed"
-    if near:
-        return Finding(status="ok", evidence=words)
-    return Finding(
-        status="warn", evidence=f"{words}: every batch crosses the sockets",
-        next_step=f"start it with `numactl --cpunodebind={gpu.numa_node}`, or change the cpuset",
     )  # fmt: skip
 
 
