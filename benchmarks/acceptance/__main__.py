@@ -18,8 +18,10 @@ from pathlib import Path
 
 from benchmarks.acceptance import (
     bad_input,
+    baseline,
     bug_reports,
     command_line,
+    environment,
     feed_frames,
     feed_scale,
     feed_speed,
@@ -45,6 +47,7 @@ CHECKS = [
     *WORK_CHECKS,
     *checks_of([pack]),
     *MACHINE_CHECKS,
+    *checks_of([environment, baseline]),
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

@@ -14,6 +14,7 @@ import typer
 from typer.exceptions import TyperException
 
 from filmgate import __version__
+from filmgate.app.cli_baseline import baseline_app
 from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
@@ -39,6 +40,7 @@ feed_app = typer.Typer(no_args_is_help=True, help="Look at the feed that trainin
 app.add_typer(feed_app, name="feed")
 app.add_typer(environment_app, name="env")
 app.add_typer(machine_app, name="machine")
+app.add_typer(baseline_app, name="baseline")
 
 Labels = Annotated[
     str,
