@@ -15,7 +15,7 @@ from benchmarks.acceptance.check import Outcome, all_hold, check
 from benchmarks.acceptance.place import CommandFailed, Place
 
 TOPIC = "Baseline"
-TURNS, STARTS = 3, 2
+TURNS, STARTS = 5, 2
 KNOWN = 0.2
 """How much slower the second side is made."""
 LARGEST = 0.10
@@ -75,7 +75,8 @@ def baseline_slower_command(place: Place) -> Outcome:
     bar="every refusal names what differs",
 )
 def baseline_refuses(place: Place) -> Outcome:
-    few = ("--threads", "1", "--rounds", "1", "--warm-up", "0", "--steps", "1", "--starts", "2")
+    few = ("--threads", "1", "--rounds", "1", "--warm-up", "0", "--steps", "1", "--starts", "2",
+           "--no-probe")  # fmt: skip
     cases = {
         "seed": ("--seed", "1"), "width": ("--width", "64"), "frames": ("--frames", "4"),
         "prompt": ("--prompt", "snow"),
@@ -105,7 +106,8 @@ def _in_turns(
         more = ("--more",) if turn else ()
         for out, options in (("a.json", usual), ("b.json", other)):
             done = place.run(
-                "baseline", "run", "--out", out, "--starts", str(STARTS), *more, *options,
+                "baseline", "run", "--out", out, "--starts", str(STARTS), "--no-probe", *more,
+                *options,
                 deadline_seconds=900,
             )  # fmt: skip
             if done.returncode:
