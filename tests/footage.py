@@ -53,7 +53,8 @@ def write_video(
     audio: bool = False,
 ) -> Path:
     """Write a video and return its path; ``pts`` (ticks of 1/1000 s) makes it variable-rate."""
-    with av.open(str(path), "w") as container:
+    # Without random identifiers: the same bytes every time.
+    with av.open(str(path), "w", options={"fflags": "bitexact"}) as container:
         stream = container.add_stream(codec, rate=fps, options=options or {})
         stream.width, stream.height, stream.pix_fmt = width, height, pixel_format
         stream.codec_context.gop_size = gop

@@ -14,16 +14,15 @@ from functools import cached_property
 from pathlib import Path
 
 import av
+import av.logging
 from av.packet import Packet
 from av.video.stream import VideoStream
 
 from filmgate.errors import UndecodableFrame
+from filmgate.video.damage import JPEG_SCAN, LooksHurt, listen, look_for, tells_error
 from filmgate.video.source import PacketSource
 from filmgate.video.spare import Look, spare_look
 from filmgate.video.table import FIRST_PACKET, FrameTable
-
-JPEG_SCAN = b"\xff\xda"
-"""Without this marker there is no picture, and FFmpeg gives what was in memory: an older one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +73,7 @@ class Decoder:
     def _begin(self, entry: int) -> None:
         self.entry, self.ended, self.num_fed = entry, False, 0
         self.damaged, self.left_out = [], set()
+        listen()
         self.source.video.stream.codec_context.flush_buffers()
         self._first_serial = self._serial
         self._serial_less_place = self._serial - self.source.place
@@ -105,19 +105,30 @@ class Decoder:
         return self._decode(None, self.source.place)
 
     def _decode(self, packet: Packet[VideoStream] | None, place: int) -> list[Decoded]:
-        if packet is not None and self._is_jpeg and JPEG_SCAN not in bytes(packet):
+        if packet is not None and self._looks_hurt is not None:
+            content = bytes(packet)
+            if self._looks_hurt(content):
+                self._note_damage(place)
+            if self._is_jpeg and JPEG_SCAN not in content:
+                return []
+        with av.logging.Capture() as messages:
+            try:
+                frames = self.source.video.stream.codec_context.decode(packet)
+            except av.FFmpegError:
+                self._note_damage(place)
+                return []
+        if messages and tells_error(messages, from_start=self.entry == FIRST_PACKET):
             self._note_damage(place)
-            return []
-        try:
-            frames = self.source.video.stream.codec_context.decode(packet)
-        except av.FFmpegError:
-            self._note_damage(place)
-            return []
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
 
     @cached_property
     def _is_jpeg(self) -> bool:
         return self.source.video.stream.codec_context.name == "mjpeg"
+
+    @cached_property
+    def _looks_hurt(self) -> LooksHurt | None:
+        context = self.source.video.stream.codec_context
+        return look_for(context.name, context.height)
 
     @cached_property
     def _look(self) -> Look | None:
