@@ -19,7 +19,7 @@ from av.packet import Packet
 from av.video.stream import VideoStream
 
 from filmgate.errors import UndecodableFrame
-from filmgate.video.damage import JPEG_SCAN, LooksHurt, listen, look_for, tells_error
+from filmgate.video.damage import JPEG_SCAN, hand_on, is_hurt_jpeg, listen, tells_error
 from filmgate.video.source import PacketSource
 from filmgate.video.spare import Look, spare_look
 from filmgate.video.table import FIRST_PACKET, FrameTable
@@ -105,30 +105,28 @@ class Decoder:
         return self._decode(None, self.source.place)
 
     def _decode(self, packet: Packet[VideoStream] | None, place: int) -> list[Decoded]:
-        if packet is not None and self._looks_hurt is not None:
+        if packet is not None and self._is_jpeg:
             content = bytes(packet)
-            if self._looks_hurt(content):
+            if is_hurt_jpeg(content):
                 self._note_damage(place)
-            if self._is_jpeg and JPEG_SCAN not in content:
+            if JPEG_SCAN not in content:
                 return []
+        frames, failed = [], False
         with av.logging.Capture() as messages:
             try:
                 frames = self.source.video.stream.codec_context.decode(packet)
             except av.FFmpegError:
-                self._note_damage(place)
-                return []
-        if messages and tells_error(messages, from_start=self.entry == FIRST_PACKET):
+                failed = True
+        if messages:
+            failed |= tells_error(messages, from_start=self.entry == FIRST_PACKET)
+            hand_on(messages)
+        if failed:
             self._note_damage(place)
         return [self._decoded(frame) for frame in frames if self._is_of_this_run(frame)]
 
     @cached_property
     def _is_jpeg(self) -> bool:
         return self.source.video.stream.codec_context.name == "mjpeg"
-
-    @cached_property
-    def _looks_hurt(self) -> LooksHurt | None:
-        context = self.source.video.stream.codec_context
-        return look_for(context.name, context.height)
 
     @cached_property
     def _look(self) -> Look | None:

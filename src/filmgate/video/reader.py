@@ -188,6 +188,9 @@ class VideoReader(Closing):
         self._goes_on = self._is_drained_too_early(self._decoder, entry, index)
         self._pending, self._newest, self._num_in_run = {}, -1, 0
         self._first_right = self._first_right_from(entry)
+        if self._decoder.damaged:  # flushed, it would not forget all of that: seen in H.264
+            self._decoder.close()
+            self._decoder = Decoder(self.path, self.table, self.cuda_device)
         self._decoder.start(entry)
         return self._decoder
 

@@ -27,13 +27,14 @@ LAST_SUB_LAYER_KIND_HEVC = 14
 HARMLESS_KINDS_HEVC = (35, 38, 39, 40)
 """Delimiter, filler, enhancement information."""
 
-LEAVE_MEMORY_IN_PICTURES = ("mpeg1video", "mpeg2video", "mpeg4")
-"""Decoders that may show what was in memory where a damaged picture says nothing."""
-
 
 def may_leave_out(facts: VideoFacts) -> bool:
-    """Whether pictures may be left out of a video: where damage is known, they may show through."""
-    return not (facts.damage and facts.codec in LEAVE_MEMORY_IN_PICTURES)
+    """Whether pictures may be left out of a video: not where damage is known.
+
+    What decoders conceal it with depends on the pictures that they decoded before, in H.264 even
+    on those that nothing refers to, and whether they say so does as well.
+    """
+    return not facts.damage
 
 
 def spare_look(codec: str, extradata: bytes) -> Look | None:
