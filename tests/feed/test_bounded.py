@@ -36,7 +36,10 @@ print(json.dumps([sizes, files]))
 
 
 def walk(root: Path, num_files: int, num_clips: int, workers: int) -> tuple[list[int], list[int]]:
-    """Bytes that each process has grown by in the second half, and the open files of the worst."""
+    """Bytes that each process has grown by in the last fifth, and the open files of the worst.
+
+    The heap of a worker takes some 25 000 opens to settle, 60 MB after its first thousand.
+    """
     video = root / "cold" / "cold0.mp4"
     folder = root.parent / f"many{num_files}_{workers}"
     folder.mkdir()
@@ -49,7 +52,7 @@ def walk(root: Path, num_files: int, num_clips: int, workers: int) -> tuple[list
         [sys.executable, "-c", text], capture_output=True, text=True, timeout=1700, check=True
     )
     sizes, files = json.loads(done.stdout)
-    return [last - middle for middle, last in zip(sizes[5], sizes[-1], strict=True)], files
+    return [last - middle for middle, last in zip(sizes[7], sizes[-1], strict=True)], files
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -64,7 +67,7 @@ def test_64_open_files_are_enough_for_many_videos(own_footage: Path, workers: in
 def test_10_000_opens_of_500_files_keep_to_64_open_files_and_flat_memory(
     own_footage: Path, workers: int, record_property: Callable[[str, object], None]
 ) -> None:
-    grown, files = walk(own_footage, 500, 20_000, workers)
+    grown, files = walk(own_footage, 500, 50_000, workers)
     record_property(f"grown_bytes_{workers}_workers", max(grown))
     record_property(f"open_files_{workers}_workers", max(files))
     assert max(files) < 64
