@@ -111,3 +111,16 @@ def test_a_name_that_is_not_utf8_is_told(tmp_path: Path) -> None:
     touch(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.mp4")))
     with pytest.raises(UserError, match="no UTF-8 name"):
         find_videos([tmp_path])
+
+
+@pytest.mark.parametrize("sign", [".work/journal.jsonl", "stage.json", ".stage/coordinator.json"])
+def test_folders_of_copies_are_passed_over_and_listed_unless_they_are_named(
+    sign: str, tmp_path: Path
+) -> None:
+    touch(tmp_path / "a/v.mp4")
+    touch(tmp_path / "a/hot" / sign)
+    copy = touch(tmp_path / "a/hot/copies/17/v.mov")
+    findings = find_videos([tmp_path])
+    assert [one.video_id for one in findings.videos] == ["a/v.mp4"]
+    assert [one.video_id for one in findings.made_folders] == ["a/hot"]
+    assert [one.path for one in find_videos([tmp_path / "a/hot"]).videos] == [copy]

@@ -20,6 +20,8 @@ def test_a_recipe_with_a_size_and_a_short_side_is_refused() -> None:
     ("layout", "why"),
     [
         (Layout(name="intra", codec="h264", quality=20, key_every=8), "by itself"),
+        (Layout(name="jpeg", codec="jpeg", quality=4, reference_every=2), "reference_every is 2"),
+        (Layout(name="decoded", codec="raw", quality=3), "raw frames have none"),
         (Layout(name="temporal", codec="av1", quality=20, key_every=8, reference_every=4), "av1"),
         (Layout(name="temporal", codec="h264", quality=20, key_every=8), "2 or more"),
         (Layout(name="temporal", codec="h264", quality=20, key_every=9, reference_every=2), "mult"),

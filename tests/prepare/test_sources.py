@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from av.video.reformatter import ColorRange, Colorspace
 
+from filmgate.catalog import index_videos
 from filmgate.errors import UserError
+from filmgate.prepare.copies import prepare_copies
 from filmgate.prepare.recipe import Recipe
+from filmgate.work import LocalExecutor
 from tests.footage import write_video
 from tests.prepare.copying import LAYOUTS, TEMPORAL, copied, largest_difference, same_times
 from tests.video import recipes
@@ -207,3 +210,18 @@ def test_colours_of_a_copy_are_those_of_the_source_whatever_their_tags(
 ) -> None:
     pair = copied(bars(tmp_path / "bars.mp4", tags), tmp_path, Recipe(layout=LAYOUTS[layout]))
     assert largest_difference(pair, num_frames=2) < COLOUR_TOLERANCE
+
+
+def test_copies_inside_the_folder_of_the_videos_are_no_videos_when_it_is_indexed_again(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "nas").mkdir()
+    write_video(tmp_path / "nas/v.mp4", num_frames=10)
+    source = index_videos(tmp_path / "nas", tmp_path / "catalog", workers=0)
+    recipe = Recipe(layout=LAYOUTS["jpeg"])
+    with pytest.raises(UserError, match="is the folder of the videos themselves"):
+        prepare_copies(source, tmp_path / "nas", recipe, executor=LocalExecutor(workers=0))
+    prepare_copies(source, tmp_path / "nas/copies", recipe, executor=LocalExecutor(workers=0))
+    again = index_videos(tmp_path / "nas", tmp_path / "catalog", workers=0)
+    assert again.digest == source.digest
+    assert [one.video_id for one in again.left_out] == ["copies"]

@@ -191,3 +191,13 @@ def test_two_catalogs_can_be_staged_one_after_the_other(tmp_path: Path) -> None:
     staged = stage_videos(grown, tmp_path / "hot", rules=QUICK)
     assert (staged.num_hot, staged.num_staged) == (4, 2)
     assert open_catalog(tmp_path / "hot").digest == grown.digest != catalog.digest
+
+
+def test_what_cannot_be_staged_leaves_no_folder_behind(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path, num_videos=1, size_bytes=50_000)
+    for where in ("label ==", 'label == "none of them"'):
+        with pytest.raises(UserError):
+            stage_videos(catalog, tmp_path / "hot", Wanted(where=where), QUICK)
+    assert not (tmp_path / "hot").exists()
+    with pytest.raises(UserError, match="is the folder of the videos themselves"):
+        stage_videos(catalog, tmp_path / "nas", None, QUICK)

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from filmgate.catalog.tiers import STAGE_FILE, STAGE_ROOM
 from filmgate.errors import UserError
+from filmgate.work.task import JOURNAL_FILE, ROOM
 
 VIDEO_SUFFIXES = frozenset(
     {
@@ -40,27 +42,34 @@ class Findings:
     """Sorted by ``video_id``, which is unique."""
     num_ignored: int
     """Files that are no videos by their names."""
+    made_folders: list[Found]
+    """Folders of copies that were passed over: as videos of their own they would weigh double, and
+    be trained on where they are held out."""
 
 
 def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
     """The videos in and below the roots (files or folders); hidden files are ignored.
 
-    The folder ``skip`` is passed over. Raises UserError for a missing root, roots that share files,
+    The folder ``skip`` is passed over, and so are, listed, folders that ``prepare`` or ``stage``
+    filled, unless they are roots. Raises UserError for a missing root, roots that share files,
     an unreadable folder, no video at all, a name that is not UTF-8, and two roots that give the
     same ``video_id``.
     """
     check_roots(roots)
     videos: list[Found] = []
+    made_folders: list[Found] = []
     num_ignored = 0
     for root in roots:
+        made: list[Path] = []
         if root.is_file():
             videos.append(Found(video_id=root.name, path=root.resolve(), folder_label=None))
             continue
-        for path in files_below(root, skip):
+        for path in files_below(root, skip, made):
             if path.suffix.lower() in VIDEO_SUFFIXES and not path.name.startswith("."):
                 videos.append(_found(path, root, with_root_name=len(roots) > 1))
             else:
                 num_ignored += 1
+        made_folders += [_found(path, root, with_root_name=len(roots) > 1) for path in made]
     if not videos:
         names = " ".join(str(root) for root in roots)
         raise UserError(
@@ -69,7 +78,7 @@ def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
         )
     videos.sort()
     _refuse_twins(videos)
-    return Findings(videos=videos, num_ignored=num_ignored)
+    return Findings(videos=videos, num_ignored=num_ignored, made_folders=made_folders)
 
 
 def check_roots(roots: Sequence[Path]) -> None:
@@ -90,6 +99,15 @@ def check_roots(roots: Sequence[Path]) -> None:
             raise UserError(f"{next_name} lies in {name}", hint=f"name {name} alone")
 
 
+def refuse_root(roots: Sequence[str], out: Path) -> None:
+    """Raises UserError for copies that would lie among the videos that they are made of."""
+    if str(out.resolve()) in {str(Path(root).resolve()) for root in roots}:
+        raise UserError(
+            f"{out} is the folder of the videos themselves",
+            hint=f"give the copies a folder of their own, for example {out / 'copies'}",
+        )
+
+
 def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
     refuse_other_encodings(path)
     relative = path.relative_to(root)
@@ -98,8 +116,10 @@ def _found(path: Path, root: Path, *, with_root_name: bool) -> Found:
     return Found(video_id=prefix + relative.as_posix(), path=path.absolute(), folder_label=label)
 
 
-def files_below(root: Path, skip: Path | None) -> Iterator[Path]:
+def files_below(root: Path, skip: Path | None, made: list[Path] | None = None) -> Iterator[Path]:
     """Every file in and below a folder, in order; the folder ``skip`` is passed over.
+
+    So are, where ``made`` is given, folders that Filmgate filled with copies; it lists them.
 
     Raises UserError for a folder that cannot be read.
     """
@@ -121,8 +141,18 @@ def files_below(root: Path, skip: Path | None) -> Iterator[Path]:
         if skip is not None and skip.exists() and skip.samefile(folder):
             folders.clear()
             continue
+        if made is not None and Path(folder) != root and _holds_copies(Path(folder)):
+            made.append(Path(folder))
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(folder) / name for name in sorted(files))
+
+
+def _holds_copies(folder: Path) -> bool:
+    """From the first file on that ``prepare`` or ``stage`` puts there, finished or cut off."""
+    signs = (f"{ROOM}/{JOURNAL_FILE}", STAGE_FILE, STAGE_ROOM)
+    return any((folder / sign).exists() for sign in signs)
 
 
 def refuse_other_encodings(path: Path) -> None:

@@ -51,7 +51,7 @@ def index_videos(
         fresh = read_new(findings.videos, known, journal, workers, on_progress)
         known.add_all(journal.batches())
         rows: list[VideoRow] = []
-        left_out: list[LeftOut] = []
+        left_out = [_made(folder) for folder in findings.made_folders]
         for found, label in zip(findings.videos, found_labels, strict=True):
             row = _row_of(found, label, fresh, known)
             if isinstance(row, LeftOut):
@@ -95,6 +95,11 @@ def _row_of(
         return row_of(found, read, label)
     old = known.row(found.path)
     return msgspec.structs.replace(old, video_id=found.video_id, **_labelled(old, label))
+
+
+def _made(folder: Found) -> LeftOut:
+    reason = "a folder of copies that filmgate made; to index them, name it"
+    return LeftOut(video_id=folder.video_id, path=str(folder.path), reason=reason, stamp=None)
 
 
 def _labelled(row: VideoRow | LeftOut, label: str | None) -> dict[str, str | None]:

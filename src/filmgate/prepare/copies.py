@@ -15,6 +15,7 @@ import av
 import pyarrow.parquet as pq
 
 from filmgate.catalog import Catalog, LeftOut, VideoRow, open_catalog
+from filmgate.catalog.find import refuse_root
 from filmgate.catalog.read_file import stamp_of
 from filmgate.catalog.rows import CopyFacts, FileStamp
 from filmgate.catalog.store import frame_table_from_row, write_frame_tables
@@ -171,6 +172,7 @@ def _refuse_sources_folder(catalog: Catalog, out: Path) -> None:
         raise UserError(
             f"{out} is the catalog of the sources", hint="give the copies another folder"
         )
+    refuse_root(catalog.header.roots, out)
 
 
 def _rows_of_key(catalog: Catalog, recipe: Recipe, encoder: Encoder) -> dict[str, list[int]]:

@@ -85,8 +85,9 @@ def check_recipe(recipe: Recipe) -> None:
 def _contradictions(layout: Layout) -> list[str]:
     every_frame = layout.name in ("intra", "jpeg", "decoded")
     whys = []
-    if every_frame and (layout.key_every, layout.reference_every) != (1, 1):
-        whys.append(f"in {layout.name} each frame is by itself; key_every is 1")
+    for key in ("key_every", "reference_every"):
+        if every_frame and (number := getattr(layout, key)) != 1:
+            whys.append(f"{key} is {number}, but in {layout.name} each frame is by itself")
     if layout.name == "temporal" and layout.codec not in ("h264", "hevc", "mpeg4"):
         whys.append(
             f"{layout.codec} frames between references cannot be left out; h264, hevc and mpeg4 can"
@@ -104,6 +105,8 @@ def _contradictions(layout: Layout) -> list[str]:
         whys.append("layout jpeg and codec jpeg go together")
     if (layout.name == "decoded") != (layout.codec == "raw"):
         whys.append("layout decoded and codec raw go together")
+    if layout.codec == "raw" and layout.quality:
+        whys.append(f"the quality is {layout.quality}, but raw frames have none")
     if layout.codec in ("mpeg4", "jpeg") and not 2 <= layout.quality <= 31:
         whys.append(f"the quality of {layout.codec} is {layout.quality}, and has to be 2 to 31")
     return whys

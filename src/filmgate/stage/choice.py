@@ -61,7 +61,7 @@ def choose(catalog: Catalog, wanted: Wanted, *, kept_bytes: int) -> Choice:
     A file that does not fit is passed over, and a smaller one after it may still fit. Raises
     UserError for a condition that cannot be used or holds for no video.
     """
-    rows = _rows(catalog, wanted.where)
+    rows = wanted_rows(catalog, wanted.where)
     order = rows if wanted.job is None else _in_order(catalog, wanted.job, rows)
     files = _files(catalog, order)
     left = None if wanted.budget_bytes is None else wanted.budget_bytes - kept_bytes
@@ -81,7 +81,8 @@ def choose(catalog: Catalog, wanted: Wanted, *, kept_bytes: int) -> Choice:
     )
 
 
-def _rows(catalog: Catalog, where: str | None) -> NDArray[np.int64]:
+def wanted_rows(catalog: Catalog, where: str | None) -> NDArray[np.int64]:
+    """Rows for which the condition holds. Raises UserError for a bad one, and when it is none."""
     if where is None:
         return np.arange(catalog.num_videos)
     rows = rows_where(catalog, where)

@@ -13,11 +13,12 @@ from typing import Annotated
 from msgspec import Meta
 
 from filmgate.catalog import Catalog
+from filmgate.catalog.find import refuse_root
 from filmgate.catalog.mirror import mirror_catalog
 from filmgate.catalog.tiers import STAGE_FILE, STAGE_ROOM, is_url
 from filmgate.errors import UserError
 from filmgate.records import Header, Record, digest_bytes, write_record
-from filmgate.stage.choice import Choice, HotFile, Wanted, choose
+from filmgate.stage.choice import Choice, HotFile, Wanted, choose, wanted_rows
 from filmgate.stage.evict import Eviction, evict, hot_files
 from filmgate.stage.fetch import Fetched, FetchJob, fetch
 from filmgate.stage.outcome import NotHot, Stage, Staged
@@ -84,11 +85,14 @@ def stage_videos(
     out = Path(out).absolute()
     if out.resolve() == catalog.path.resolve():
         raise UserError(f"{out} is the catalog itself", hint="name another folder to stage into")
+    refuse_root(catalog.header.roots, out)
+    wanted = wanted if wanted is not None else Wanted()
+    wanted_rows(catalog, wanted.where)  # before anything is written
     since = time.monotonic()
     with _held(out):
         staged = _Staging(
             catalog=_mirror(catalog, out, rules), out=out, rules=rules, since=since
-        ).run(wanted if wanted is not None else Wanted(), on_progress)
+        ).run(wanted, on_progress)
         write_record(out / STAGED_FILE, staged)
     if staged.failed and not staged.num_hot:
         raise UserError(

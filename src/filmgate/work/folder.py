@@ -13,7 +13,7 @@ from filmgate.work.lines import Dropped, Failed, Finished, Published
 from filmgate.work.lock import FolderLock
 from filmgate.work.place import is_owned, remove_place
 from filmgate.work.publish import Publisher
-from filmgate.work.task import ROOM, Task
+from filmgate.work.task import JOURNAL_FILE, ROOM, Task
 
 
 class WorkFolder:
@@ -22,7 +22,7 @@ class WorkFolder:
     def __init__(self, folder: Path) -> None:
         self.room = folder / ROOM
         self.places = self.room / "places"
-        self.journal = Journal(self.room / "journal.jsonl")
+        self.journal = Journal(self.room / JOURNAL_FILE)
         self._folder = folder
         self._lock = FolderLock(self.room)
         self._publisher = Publisher(folder, self.places)

@@ -13,6 +13,8 @@ from filmgate.records import Record
 
 ROOM = ".work"
 """Folder inside the output folder, in which the room keeps what is its own."""
+JOURNAL_FILE = "journal.jsonl"
+"""Inside the room; there as soon as a work has begun."""
 
 Payload = TypeVar("Payload")
 Row = TypeVar("Row", bound=Record)
