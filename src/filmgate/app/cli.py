@@ -205,7 +205,8 @@ def bench(
     ] = None,
     seconds: Annotated[float, typer.Option(help="Length of each window.")] = 10.0,
     workers: Annotated[
-        int | None, typer.Option(min=0, help="Feed worker processes; none: as the job says.")
+        int | None,
+        typer.Option(min=0, max=1024, help="Feed worker processes; none: as the job says."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

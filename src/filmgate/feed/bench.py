@@ -14,6 +14,7 @@ import msgspec
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed.bench_windows import (
+    DAY_SECONDS,
     Consumer,
     StageCost,
     Supply,
@@ -109,10 +110,13 @@ def bench_feed(
     """Measure the training split of a job for about ``seconds`` a window.
 
     ``on_window`` hears (windows done, windows in all). Raises what opening and iterating the feed
-    raise, UserError for a length that is not above 0.
+    raise, UserError for a length that is not above 0 or longer than a day.
     """
-    if not seconds > 0:
-        raise UserError(f"a window of {seconds:g} s", hint="give --seconds a number above 0")
+    if not 0 < seconds <= DAY_SECONDS:
+        raise UserError(
+            f"a window of {seconds:g} s",
+            hint=f"give --seconds a number above 0, up to {DAY_SECONDS:.0f}",
+        )
     job = _fixed(job)
     step_seconds = used = None
     tell, num_windows = on_window or (lambda done, total: None), 1 if consumer is None else 3

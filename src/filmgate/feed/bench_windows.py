@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from filmgate.feed.batch import Batch
     from filmgate.feed.feed import Feed
 
+DAY_SECONDS = 86400.0
+"""Longest window and step; ``time.sleep`` overflows on what is far longer."""
 MIN_BATCHES = 2
 """Batches in a window, however short it is."""
 MOST_PARTS = 5
@@ -70,20 +72,24 @@ class SupplyShare:
 
 
 def share_of_supply(share: float) -> SupplyShare:
-    """Demand as a share of the supply. Raises UserError for a share that is not above 0."""
-    if not share > 0:
+    """Demand as a share of the supply. Raises UserError unless above 0 and at most 1000."""
+    if not 0 < share <= 1000:
         raise UserError(
             f"a demand of {share:g} times the supply",
-            hint="give --demand-share a number above 0; 0.85 leaves the feed some headroom",
+            hint="give --demand-share a number above 0, up to 1000; 0.85 leaves some headroom",
         )
     return SupplyShare(share=share)
 
 
 def sleeping_consumer(step_seconds: float) -> Consumer:
-    """A step that takes this long on another device. Raises UserError unless above 0."""
-    if not step_seconds > 0:
+    """A step that takes this long on another device.
+
+    Raises UserError unless above 0 and at most a day.
+    """
+    if not 0 < step_seconds <= DAY_SECONDS:
         raise UserError(
-            f"a step of {step_seconds * 1000:g} ms", hint="give --step-ms a number above 0"
+            f"a step of {step_seconds * 1000:g} ms",
+            hint=f"give --step-ms a number above 0, up to {DAY_SECONDS * 1000:.0f}",
         )
     return Consumer(
         step=lambda batch: time.sleep(step_seconds),
