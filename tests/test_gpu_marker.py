@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENT_SECONDS
+
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 
@@ -19,7 +21,7 @@ def run_gpu_tests(*options: str) -> subprocess.CompletedProcess[str]:
         cwd=Path(__file__).resolve().parents[1],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENT_SECONDS,
         check=False,
     )
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENT_SECONDS
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "filmgate"
 HEAVY = ("torch", "av", "pyarrow", "matplotlib", "numpy", "jinja2", "PIL")
@@ -22,7 +24,11 @@ def loaded_after(statements: str) -> set[str]:
     """Top names of all modules that a fresh Python has loaded after the statements."""
     code = f"{statements}\nimport sys\nprint(*{{name.split('.')[0] for name in sys.modules}})"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENT_SECONDS,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return set(done.stdout.split("\n")[-2].split())

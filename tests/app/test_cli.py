@@ -9,6 +9,7 @@ import pytest
 
 from filmgate.app.cli import run_command_line
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 TINY_JOB = """
 [clip]
@@ -37,7 +38,7 @@ def job(tmp_path: Path) -> Path:
 def filmgate(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "filmgate", *map(str, arguments)],
-        capture_output=True, text=True, cwd=cwd, timeout=110, check=False,
+        capture_output=True, text=True, cwd=cwd, timeout=PATIENT_SECONDS, check=False,
     )  # fmt: skip
 
 

@@ -5,13 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.patience import PATIENT_SECONDS
+
 
 def filmgate(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
     import os
 
     return subprocess.run(
         [sys.executable, "-m", "filmgate", "env", *map(str, arguments)],
-        capture_output=True, text=True, env={**os.environ, **variables}, timeout=110, check=False,
+        capture_output=True, text=True, env={**os.environ, **variables},
+        timeout=PATIENT_SECONDS, check=False,
     )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from filmgate.records import read_record
 from filmgate.spec import Clip, Data, Job, Train
 from filmgate.spec.job import Prepare
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 QUIET = Talk(quiet=True)
 CLIP = Clip(frames=4, stride=4, height=32, width=48)
@@ -150,7 +151,7 @@ def run_for(seconds: float, folder: Path, out: str) -> tuple[dict[str, dict] | N
         record, words = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         os.kill(process.pid, signal.SIGKILL)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENT_SECONDS)
         return None, True
     assert process.returncode == 0, words.decode()
     return json.loads(record), False

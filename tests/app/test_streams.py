@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 FILMGATE = f"{sys.executable} -m filmgate"
 
@@ -33,7 +34,7 @@ def shell(
         capture_output=True,
         cwd=cwd,
         env=os.environ | (environment or {}),
-        timeout=110,
+        timeout=PATIENT_SECONDS,
         check=False,
     )
 
@@ -153,7 +154,7 @@ def on_a_terminal(words: list[str], cwd: Path) -> bytes:
         pass
     finally:
         os.close(ours)
-    assert process.wait(60) == 0, shown
+    assert process.wait(PATIENT_SECONDS) == 0, shown
     return shown
 
 
@@ -174,7 +175,7 @@ def test_a_terminal_that_closes_stops_a_run_with_a_commit(videos: Path, tmp_path
     while b"loss" not in shown:
         shown += os.read(ours, 65536)
     os.close(ours)
-    assert run.wait(60) == 75
+    assert run.wait(PATIENT_SECONDS) == 75
     (commit,) = (tmp_path / "run" / "commits").iterdir()
     assert commit.name.startswith("step-")
 
@@ -187,7 +188,7 @@ def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
     assert run.stderr is not None
     assert "run folder" in run.stderr.readline()
     run.send_signal(signal.SIGTERM)
-    talk = run.communicate(timeout=60)[1]
+    talk = run.communicate(timeout=PATIENT_SECONDS)[1]
     assert run.returncode == 75, talk
     assert "hint: the same command again continues it" in talk
     assert "Traceback" not in talk
@@ -198,14 +199,14 @@ def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
 def test_a_signal_ends_indexing_without_a_word_and_leaves_no_half_file(
     number: signal.Signals, videos: Path, tmp_path: Path
 ) -> None:
-    for copy in range(40):
+    for copy in range(200):
         (videos / f"{copy}.mp4").symlink_to(next(videos.iterdir()).resolve())
     command = [sys.executable, "-m", "filmgate", "index", str(videos), "--out", "c"]
     index = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    while not (tmp_path / "c").exists():
+    while not (tmp_path / "c").exists() and index.poll() is None:
         time.sleep(0.01)
     index.send_signal(number)
-    talk = index.communicate(timeout=60)[1]
+    talk = index.communicate(timeout=PATIENT_SECONDS)[1]
     assert index.returncode == 128 + number
     assert "Traceback" not in talk
     assert not list((tmp_path / "c").glob(".*"))

@@ -356,12 +356,12 @@ def test_a_shuffle_is_fair_for_places_and_neighbours():
 
 def test_a_million_videos_cost_nothing_to_open():
     lengths = np.full(1_000_000, 250, np.int64)
-    began = time.perf_counter()
+    began = time.process_time()
     order = make_order(job_of(), "train", catalog_digest="blake3:0", num_frames_V=lengths)
     videos = [order.sample(n).video for n in (0, 1, 10**12)]
     held = make_order(job_of(), "holdout", catalog_digest="blake3:0", num_frames_V=lengths)
     assert held.num_samples == 8_000_000
-    assert time.perf_counter() - began < 1.0
+    assert time.process_time() - began < 1.0
     assert len(set(videos)) == 3
 
 

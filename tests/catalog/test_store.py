@@ -20,6 +20,7 @@ from filmgate.catalog.store import (
     write_rows,
 )
 from filmgate.records import write_record
+from tests.patience import PATIENT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,7 @@ def test_indexing_leaves_pandas_alone(footage: Path, tmp_path: Path) -> None:
         "assert 'pandas' not in sys.modules"
     )
     command = [sys.executable, "-c", program, str(footage), str(tmp_path / "catalog")]
-    subprocess.run(command, check=True, timeout=300)
+    subprocess.run(command, check=True, timeout=PATIENT_SECONDS)
 
 
 def many(catalog: Catalog, folder: Path, num_videos: int) -> Catalog:

@@ -23,6 +23,7 @@ from tests.diagnose.synthetic import (
     with_each_step,
     write_run,
 )
+from tests.patience import PATIENT_SECONDS
 
 
 def judged(folder: Path, lines: list[AnyLine]) -> Verdict:
@@ -322,4 +323,4 @@ def test_diagnose_needs_no_heavy_library() -> None:
         "heavy = {'torch', 'numpy', 'av', 'pyarrow', 'matplotlib'} & set(sys.modules);"
         "sys.exit(f'imported {heavy}' if heavy else 0)"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=PATIENT_SECONDS)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from filmgate.spec import load_job
+from tests.patience import PATIENT_SECONDS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 FILMGATE = Path(sys.executable).parent / "filmgate"
@@ -21,7 +22,7 @@ def run(*command: str | Path) -> str:
         cwd=EXAMPLES,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENT_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ import pytest
 from filmgate.catalog import Catalog, index_videos
 from filmgate.spec import Augment, Clip, Data, Job, Limits, Train
 from filmgate.spec.job import About
+from tests.patience import PATIENT_SECONDS
 
 
 def job_of(workers: int | None = 0, **keys: object) -> Job:
@@ -40,7 +41,7 @@ def job_of(workers: int | None = 0, **keys: object) -> Job:
     return Job(**{table: kind(**chosen[table]) for table, kind in tables.items()})
 
 
-def wait_until(is_so: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(is_so: Callable[[], bool], seconds: float = PATIENT_SECONDS) -> None:
     """Look until it is so; fail after ``seconds``."""
     end = time.monotonic() + seconds
     while not is_so():

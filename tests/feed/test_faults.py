@@ -22,6 +22,7 @@ from filmgate.feed import Feed, open_feed
 from tests.feed.conftest import is_alive, job_of, wait_until
 from tests.feed.test_feed import all_same, batches, take
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 PROGRAM = """
 import sys, time
@@ -86,8 +87,8 @@ def test_a_killed_consumer_takes_its_workers_with_it(catalog):
     assert all(is_alive(worker) for worker in workers)
     shared = set(Path("/dev/shm").iterdir())
     program.kill()
-    program.wait(10)
-    wait_until(lambda: not any(is_alive(worker) for worker in workers), 5)
+    program.wait(PATIENT_SECONDS)
+    wait_until(lambda: not any(is_alive(worker) for worker in workers))
     assert set(Path("/dev/shm").iterdir()) <= shared
     program.stdout.close()
 
@@ -95,11 +96,11 @@ def test_a_killed_consumer_takes_its_workers_with_it(catalog):
 @pytest.mark.parametrize("rest", ["", "for batch in feed: break"])
 def test_a_program_ends_by_itself_with_a_feed_left_open(catalog, rest):
     program = start_program(catalog, rest)
-    output, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=PATIENT_SECONDS)
     assert program.returncode == 0
     workers = [int(word) for word in output.split()]
     assert len(workers) == 2
-    wait_until(lambda: not any(is_alive(worker) for worker in workers), 5)
+    wait_until(lambda: not any(is_alive(worker) for worker in workers))
 
 
 def test_closing_a_feed_ends_its_workers_at_once_and_leaves_no_file_open(catalog):
@@ -111,7 +112,7 @@ def test_closing_a_feed_ends_its_workers_at_once_and_leaves_no_file_open(catalog
     began = time.monotonic()
     feed.close()
     feed.close()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
     assert not any(is_alive(worker) for worker in workers)
     assert feed.state_dict()["next_sample"] == 4
     assert open_files() == before
@@ -122,7 +123,7 @@ def test_a_feed_that_nobody_holds_any_more_ends_its_workers(catalog):
     next(feed)
     workers = feed.worker_process_ids
     del feed
-    wait_until(lambda: not any(is_alive(worker) for worker in workers), 5)
+    wait_until(lambda: not any(is_alive(worker) for worker in workers))
 
 
 def test_a_stopped_job_costs_no_video_its_place(catalog):
@@ -132,22 +133,22 @@ print("ready", flush=True)
 for _ in range(60): next(feed)
 print(feed.stats().quarantined, flush=True)
 """
-    program = start_program(catalog, rest, clip_deadline_seconds=1.0)
+    program = start_program(catalog, rest, clip_deadline_seconds=3.0)
     workers = [int(word) for word in program.stdout.readline().split()]
     assert program.stdout.readline() == "ready\n"
     for process in (*workers, program.pid):
         os.kill(process, signal.SIGSTOP)
-    time.sleep(2.5)
+    time.sleep(4.5)
     for process in (program.pid, *workers):
         os.kill(process, signal.SIGCONT)
-    output, _ = program.communicate(timeout=30)
+    output, _ = program.communicate(timeout=PATIENT_SECONDS)
     assert output == "[]\n"
 
 
 def test_closing_before_the_workers_are_ready_does_not_wait_for_them(catalog):
     began = time.monotonic()
     open_feed(job_of(2), catalog).close()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # Python 3.12 says what it risks
@@ -242,7 +243,7 @@ def test_no_failure_is_free_with_a_budget_of_zero(own_catalog, own_footage):
 
 
 def test_a_worker_that_hangs_is_given_up_and_its_video_left_out(catalog):
-    job = job_of(1, clip_deadline_seconds=1.5, prefetch_batches=40, error_budget=1.0)
+    job = job_of(1, clip_deadline_seconds=4.0, prefetch_batches=40, error_budget=1.0)
     with open_feed(job, catalog) as feed:
         next(feed)
         (hanging,) = feed.worker_process_ids
@@ -252,7 +253,7 @@ def test_a_worker_that_hangs_is_given_up_and_its_video_left_out(catalog):
         assert not is_alive(hanging)
         state = feed.state_dict()
     (left_out,) = stats.quarantined
-    assert stats.skipped[0].reason == "took longer than 1.5 s"
+    assert stats.skipped[0].reason == "took longer than 4 s"
     since = stats.skipped[0].sample
     for batch in seen:
         numbers = range(batch.sample_start, batch.sample_start + 4)
@@ -295,7 +296,7 @@ def test_memory_stays_flat_while_the_consumer_sleeps(catalog):
         after = footprint()
         assert after[1] == before[1]
         assert after[0] - before[0] < 2_000_000
-        assert feed.stats().worker_wait_seconds > 1.5
+        wait_until(lambda: feed.stats().worker_wait_seconds > 1.5)
 
 
 def open_files() -> int:
@@ -329,7 +330,7 @@ def test_ctrl_c_during_a_wait_leaves_the_feed_usable(catalog):
         threading.Thread(target=interrupt).start()
         with pytest.raises(KeyboardInterrupt):
             next(feed)
-            time.sleep(5)
+            time.sleep(60)
         rest = take(feed, 1)
         assert rest[0].sample_start in (0, 4)
         assert all_same(rest, whole[rest[0].sample_start // 4 :][:1])
@@ -354,12 +355,12 @@ def test_a_file_that_hangs_is_given_up_with_and_without_workers(own_catalog, own
     seen = []
     try:
         for workers in (0, 1):
-            job = job_of(workers, clip_deadline_seconds=0.5, error_budget=1.0)
+            job = job_of(workers, clip_deadline_seconds=3.0, error_budget=1.0)
             with open_feed(job, own_catalog) as feed:
                 seen.append(take(feed, 6))
                 stats = feed.stats()
             assert stats.quarantined == ["cold/cold1.mp4"]
-            assert stats.skipped[0].reason == "took longer than 0.5 s"
+            assert stats.skipped[0].reason == "took longer than 3 s"
         assert all_same(*seen)
         assert all(bool(batch.valid_B.all()) for batch in seen[0])
     finally:

@@ -17,6 +17,7 @@ from filmgate.catalog import Catalog
 from filmgate.feed import Batch, open_feed
 from tests.feed.conftest import is_alive, job_of, wait_until
 from tests.feed.test_feed import all_same, batches, same, take
+from tests.patience import PATIENT_SECONDS
 
 PROGRAM = """
 import json, os, sys
@@ -51,8 +52,8 @@ def run_and_kill(
     program.send_signal(signal.SIGKILL)
     lines += program.stdout.read().splitlines()
     program.stdout.close()
-    assert program.wait(20) == -signal.SIGKILL
-    wait_until(lambda: not any(is_alive(worker) for worker in feed_workers), 10)
+    assert program.wait(PATIENT_SECONDS) == -signal.SIGKILL
+    wait_until(lambda: not any(is_alive(worker) for worker in feed_workers))
     rows = [line.split() for line in lines if len(line.split()) == 2]
     return [(int(first), digest) for first, digest in rows]
 

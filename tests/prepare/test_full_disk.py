@@ -14,6 +14,7 @@ from filmgate.prepare.copies import Prepared, prepare_copies
 from filmgate.prepare.recipe import Layout, Recipe
 from filmgate.work import LocalExecutor
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 RECIPES = {
     name: Recipe(layout=layout)
@@ -27,7 +28,9 @@ RECIPES = {
 
 def mount(*options: str) -> bool:
     try:
-        done = subprocess.run(["mount", *options], capture_output=True, timeout=30, check=False)
+        done = subprocess.run(
+            ["mount", *options], capture_output=True, timeout=PATIENT_SECONDS, check=False
+        )
     except FileNotFoundError:
         return False
     return done.returncode == 0
@@ -41,7 +44,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if not mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)):
         pytest.skip("mounting a small disk needs root")
     yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True, timeout=30)
+    subprocess.run(["umount", "--lazy", folder], check=True, timeout=PATIENT_SECONDS)
 
 
 def sizes_below(folder: Path) -> list[int]:

@@ -16,6 +16,7 @@ import pytest
 
 from filmgate.catalog import index_videos, open_catalog
 from tests.footage import write_video
+from tests.patience import PATIENT_SECONDS
 
 NUM_VIDEOS = 5
 
@@ -44,9 +45,9 @@ def killed_after(seconds: float, catalog: Path, out: Path) -> bool:
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         os.kill(process.pid, signal.SIGKILL)
-        process.communicate(timeout=30)
+        process.communicate(timeout=PATIENT_SECONDS)
         return True
-    _, words = process.communicate(timeout=30)
+    _, words = process.communicate(timeout=PATIENT_SECONDS)
     assert process.returncode == 0, words.decode()
     return False
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from filmgate.catalog import VideoRow, open_catalog
 from filmgate.catalog.tiers import locate
 from filmgate.records import digest_file
+from tests.patience import PATIENT_SECONDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +46,7 @@ def reading(folder: Path, *, num_readers: int) -> Iterator[Readers]:
         yield readers
     finally:
         stop.touch()
-        said, _ = process.communicate(timeout=100)
+        said, _ = process.communicate(timeout=PATIENT_SECONDS)
     for line in said.splitlines():
         count, kind, what = line.split(" ", 2)
         if kind == "fault":

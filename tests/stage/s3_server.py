@@ -17,8 +17,9 @@ from pathlib import Path
 import obstore
 from obstore.store import ObjectStore, from_url
 
+from tests.patience import PATIENT_SECONDS
+
 KEY, SECRET = "stage-tests", "stage-tests-secret"
-START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +80,7 @@ def running_s3(folder: Path) -> Iterator[S3Server]:
             cwd=folder,
             env={"PATH": os.environ["PATH"], "HOME": str(folder)},
         )
-        stack.callback(process.wait, 30)
+        stack.callback(process.wait, PATIENT_SECONDS)
         stack.callback(process.kill)
         server = S3Server(port=ports[6])
         _await(server, process, folder / "weed.log")
@@ -116,7 +117,7 @@ def _options(folder: Path, ports: list[int]) -> list[str]:
 
 
 def _await(server: S3Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
+    deadline = time.monotonic() + PATIENT_SECONDS
     while True:
         try:
             server.put("s3://videos/hello", b"hello")

@@ -17,6 +17,7 @@ from filmgate.stage.chunks import PartialFile
 from filmgate.stage.progress import StageProgress
 from filmgate.stage.source import FileSource, Identity, SourceChanged
 from filmgate.stage.stage import StageRules, stage_videos
+from tests.patience import PATIENT_SECONDS
 from tests.stage.footage import QUICK, contents, make_catalog, wanted_contents
 
 CHUNK = QUICK.chunk_bytes
@@ -191,7 +192,7 @@ def test_a_file_size_limit_leaves_the_file_cold_and_nothing_half(tmp_path: Path)
         capture_output=True,
         text=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (SIZE // 2, before[1])),
-        timeout=100,
+        timeout=PATIENT_SECONDS,
     )
     assert done.returncode == 1
     assert "none of 2 videos could be staged" in done.stderr and "File too large" in done.stderr

@@ -16,6 +16,7 @@ import pytest
 from filmgate.stage.outcome import Staged
 from filmgate.stage.stage import stage_videos
 from filmgate.work.lines import Finished, read_lines
+from tests.patience import PATIENT_SECONDS
 from tests.stage.footage import QUICK, contents, make_catalog, wanted_contents
 from tests.stage.s3_server import S3Server
 
@@ -34,7 +35,7 @@ def start(tmp_path: Path, *, source: str, workers: int, rate: float) -> subproce
 
 def kill(process: subprocess.Popen[bytes]) -> None:
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENT_SECONDS)
 
 
 def num_listed_chunks(hot: Path) -> int:
@@ -55,7 +56,7 @@ def test_a_copy_that_is_killed_at_95_percent_asks_for_one_chunk_again_at_most(
     listed = num_listed_chunks(tmp_path / "hot")
     assert not contents(tmp_path / "hot")
     with start(tmp_path, source="-", workers=1, rate=10**9) as again:
-        staged = msgspec.json.decode(again.communicate(timeout=100)[0], type=Staged)
+        staged = msgspec.json.decode(again.communicate(timeout=PATIENT_SECONDS)[0], type=Staged)
     assert staged.bytes_fetched == (num_chunks - listed) * CHUNK <= 3 * CHUNK
     (content,) = contents(tmp_path / "hot").values()
     assert content == (tmp_path / "nas/cold/0.mp4").read_bytes()
@@ -84,7 +85,7 @@ def test_twenty_kills_at_random_times_change_nothing(
             inode = (hot / name).stat().st_ino
             assert inodes.setdefault(name, inode) == inode  # none is published twice
     with start(tmp_path, source=where, workers=2, rate=10**9) as last:
-        staged = msgspec.json.decode(last.communicate(timeout=100)[0], type=Staged)
+        staged = msgspec.json.decode(last.communicate(timeout=PATIENT_SECONDS)[0], type=Staged)
     assert staged.num_hot == 6 and not staged.failed
     assert contents(hot) == wanted_contents(catalog)
     lines = [line for _, _, line in read_lines(hot / ".work/journal.jsonl")]
@@ -97,7 +98,7 @@ def wait_until_it_stages(process: subprocess.Popen[bytes], hot: Path) -> None:
     """Until the meter of this start counts, or all is done."""
     meter = hot / ".stage/meter"
     before = meter.read_bytes() if meter.is_file() else b""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENT_SECONDS
     while process.poll() is None and time.monotonic() < deadline:
         if meter.is_file() and meter.read_bytes() != before:
             return

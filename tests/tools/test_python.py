@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENT_SECONDS
+
 SCRIPT = Path(__file__).resolve().parents[2] / "tools" / "python.sh"
 
 
@@ -27,7 +29,7 @@ def pick(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={"PATH": str(folder)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=PATIENT_SECONDS,
         check=False,
     )
 
@@ -76,4 +78,4 @@ def test_a_named_python_is_not_replaced_by_another(tmp_path: Path) -> None:
 def test_a_script_has_no_syntax_error(script: str) -> None:
     path = SCRIPT.parents[1] / script
     shell = path.read_text().splitlines()[0].split()[-1].split("/")[-1]
-    subprocess.run([shell, "-n", str(path)], check=True, timeout=30)
+    subprocess.run([shell, "-n", str(path)], check=True, timeout=PATIENT_SECONDS)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENT_SECONDS
 from tools import setup
 from tools.environment import (
     PINS,
@@ -101,7 +102,7 @@ def test_two_set_ups_follow_one_another(tmp_path: Path) -> None:
         )
         with pytest.raises(subprocess.TimeoutExpired):
             second.wait(timeout=1)
-    assert second.communicate(timeout=30)[0] == "got it\n"
+    assert second.communicate(timeout=PATIENT_SECONDS)[0] == "got it\n"
 
 
 def test_a_step_tells_what_failed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@ the measure for all of them."""
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from filmgate.records import read_record
 from filmgate.records.telemetry import newest_steps, read_telemetry
 from filmgate.spec import write_job
 from filmgate.train import TrainResult
+from tests.patience import PATIENT_SECONDS
 from tests.train.conftest import a_job
 
 USER_MODEL = """
@@ -43,7 +45,8 @@ class Place:
         job = a_job(
             model={"factory": "my_models:dropout_model"},
             train={"steps": 24, "commit_every_steps": 5},
-            limits={"workers": 1},
+            # A short queue: the limit that starves the commits holds for its memory too.
+            limits={"workers": 1, "prefetch_batches": 2},
         )
         write_job(path / "job.toml", job)
 
@@ -53,7 +56,7 @@ class Place:
         return subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "tests.train.trainer_process", *arguments],
             cwd=self.path,
-            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "PATH": ""},
+            env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -61,7 +64,7 @@ class Place:
 
     def finish(self, run: str) -> TrainResult:
         with self.start(run) as process:
-            told, _ = process.communicate(timeout=100)
+            told, _ = process.communicate(timeout=PATIENT_SECONDS)
         assert process.returncode == 0, told
         return read_record(self.path / run / "train.json", TrainResult)
 
@@ -106,8 +109,8 @@ def test_a_run_that_is_killed_and_starved_of_disk_ends_bit_for_bit_like_one_that
         read_until(process, "step 7")
         process.send_signal(signal.SIGKILL)
     with place.start("killed", "300000") as process:
-        told, _ = process.communicate(timeout=60)
-    assert process.returncode == 2
+        told, _ = process.communicate(timeout=PATIENT_SECONDS)
+    assert process.returncode == 2, told
     assert "commits cannot be written" in told and "hint: free some space" in told
     with place.start("killed") as process:
         read_until(process, "step 17")
@@ -128,7 +131,7 @@ def test_a_run_that_is_told_to_stop_at_any_moment_commits_and_exits_with_its_own
     with place.start("stopped-anywhere") as process:
         time.sleep(waits.uniform(1, 5))
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=30)
+        told, _ = process.communicate(timeout=PATIENT_SECONDS)
     # Before the run has begun a signal ends the process as it ends any other.
     assert process.returncode in (Interrupted.exit_code, -signal.SIGTERM, 0), told
     assert is_same_outcome(place.finish("stopped-anywhere"), whole)
@@ -136,7 +139,7 @@ def test_a_run_that_is_told_to_stop_at_any_moment_commits_and_exits_with_its_own
         read_until(process, "step 21")
         time.sleep(waits.uniform(0, 0.1))
         process.send_signal(signal.SIGTERM)
-        told, _ = process.communicate(timeout=30)
+        told, _ = process.communicate(timeout=PATIENT_SECONDS)
     assert process.returncode == Interrupted.exit_code, told
     assert "stopped by SIGTERM, committed after step 2" in told
     result = place.finish("stopped")

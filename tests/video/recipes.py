@@ -14,6 +14,7 @@ from pathlib import Path
 
 import av
 
+from tests.patience import PATIENT_SECONDS
 from tests.video.formats import format_recipes
 
 FFMPEG = shutil.which("ffmpeg")
@@ -25,7 +26,7 @@ def ffmpeg(*arguments: str) -> None:
     """Run ffmpeg; its own words are shown when it fails."""
     assert FFMPEG is not None
     command = [FFMPEG, "-hide_banner", "-loglevel", "error", "-y", *arguments]
-    subprocess.run(command, check=True, timeout=60, stdin=subprocess.DEVNULL)
+    subprocess.run(command, check=True, timeout=PATIENT_SECONDS, stdin=subprocess.DEVNULL)
 
 
 def pattern(path: Path, *encode: str, source: str = SOURCE) -> Path:
@@ -413,6 +414,8 @@ def framemd5(path: Path) -> list[str]:
     assert FFMPEG is not None
     command = [FFMPEG, "-loglevel", "quiet", "-noautorotate", "-i", str(path), "-map", "0:V:0",
                "-autoscale", "0", "-fps_mode", "passthrough", "-f", "framemd5", "-"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENT_SECONDS, check=True
+    )
     lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
     return [line.split(",")[-1].strip() for line in lines]

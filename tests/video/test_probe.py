@@ -137,9 +137,9 @@ def test_a_header_that_promises_too_much_gives_the_true_count_at_once(
 ) -> None:
     path = recipe(tmp_path)
     frames = len(recipes.framemd5(path))
-    since = time.perf_counter()
+    since = time.process_time()
     facts, table = probe(path)
-    assert time.perf_counter() - since < 1
+    assert time.process_time() - since < 1
     assert table.num_frames == frames
     assert facts.frames_from_header is not None
     assert facts.frames_from_header > frames

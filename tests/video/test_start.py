@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from filmgate.video import VideoReader, native_md5, probe
+from tests.patience import PATIENT_SECONDS
 from tests.video import recipes
 from tests.video.test_exact import needs_ffmpeg
 
@@ -23,7 +24,9 @@ def first_shown(path: Path) -> tuple[int, str]:
     command = [recipes.FFMPEG, "-loglevel", "quiet", "-copyts", "-i", str(path), "-map", "0:V:0",
                "-enc_time_base", "-1", "-fps_mode", "passthrough", "-frames:v", "1",
                "-f", "framemd5", "-"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENT_SECONDS, check=True
+    )
     row = done.stdout.splitlines()[-1].split(",")
     return int(row[2]), row[5].strip()
 

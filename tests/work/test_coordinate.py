@@ -9,10 +9,11 @@ import pytest
 
 from filmgate.errors import UserError, WorkError
 from filmgate.work import Limits, LocalExecutor, Outcome, Progress, Task, do_work
+from tests.patience import PATIENT_SECONDS
 from tests.work import chores
 from tests.work.chores import Row, files_below, rows_only, tasks_of
 
-QUICK = Limits(retry_seconds=0.0, deadline_seconds=60)
+QUICK = Limits(retry_seconds=0.0, deadline_seconds=PATIENT_SECONDS)
 
 
 def run(
@@ -112,9 +113,9 @@ def test_a_crash_that_does_not_come_back_costs_a_try(tmp_path: Path) -> None:
 
 
 def test_a_task_past_its_deadline_is_given_up_and_the_rest_goes_on(tmp_path: Path) -> None:
-    limits = Limits(deadline_seconds=2.0, attempts=1)
+    limits = Limits(deadline_seconds=5.0, attempts=1)
     outcomes = run(chores.hang_at_three, tasks_of(6), tmp_path, limits=limits)
-    assert {o.task.payload: o.fault for o in outcomes if o.fault} == {3: "took longer than 2 s"}
+    assert {o.task.payload: o.fault for o in outcomes if o.fault} == {3: "took longer than 5 s"}
     assert len(outcomes) == 6
 
 

@@ -12,13 +12,16 @@ import pytest
 from filmgate.errors import UserError
 from filmgate.work import Limits, LocalExecutor, do_work
 from filmgate.work.journal import Journal
+from tests.patience import PATIENT_SECONDS
 from tests.work.chores import Row, files_below, fill_disk, tasks_of
 from tests.work.test_journal import failed
 
 
 def mount(*options: str) -> bool:
     try:
-        done = subprocess.run(["mount", *options], capture_output=True, timeout=30, check=False)
+        done = subprocess.run(
+            ["mount", *options], capture_output=True, timeout=PATIENT_SECONDS, check=False
+        )
     except FileNotFoundError:
         return False
     return done.returncode == 0
@@ -32,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     if not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
         pytest.skip("mounting a small disk needs root")
     yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True, timeout=30)
+    subprocess.run(["umount", "--lazy", folder], check=True, timeout=PATIENT_SECONDS)
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -15,6 +15,7 @@ import pytest
 
 from filmgate.work import LocalExecutor, do_work
 from filmgate.work.lines import Finished, read_lines
+from tests.patience import PATIENT_SECONDS
 from tests.work.chores import Row, files_below, outputs_of, tasks_of, write_two
 from tests.work.kill_driver import POINTS
 
@@ -41,7 +42,7 @@ def start(folder: Path, num_tasks: int, workers: int, *more: str) -> subprocess.
 def finish(folder: Path, num_tasks: int, workers: int) -> list[str]:
     """Keys that the last start did itself."""
     with start(folder, num_tasks, workers) as work:
-        said, _ = work.communicate(timeout=100)
+        said, _ = work.communicate(timeout=PATIENT_SECONDS)
     lines = [line.split() for line in said.splitlines()]
     assert len(lines) == num_tasks
     return [key for key, reused in lines if reused == "0"]
@@ -95,7 +96,7 @@ def test_a_kill_at_any_point_of_a_commit_loses_and_doubles_nothing(
     whole = uninterrupted(tmp_path / "whole", 6)
     folder = tmp_path / "killed"
     with start(folder, 6, 0, point, str(visits)) as work:
-        assert work.wait(timeout=60) == 137
+        assert work.wait(timeout=PATIENT_SECONDS) == 137
     assert_nothing_half(folder, 6, whole)
     before = identities(folder)
     finish(folder, 6, 0)
@@ -105,7 +106,7 @@ def test_a_kill_at_any_point_of_a_commit_loses_and_doubles_nothing(
 
 
 @pytest.mark.parametrize(
-    "num_kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(300)])]
+    "num_kills", [3, pytest.param(20, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
 )
 def test_kills_at_random_points_change_nothing(tmp_path: Path, num_kills: int) -> None:
     num_tasks = 40 * num_kills
@@ -137,7 +138,7 @@ def test_the_workers_of_a_killed_coordinator_end_at_once(tmp_path: Path) -> None
         workers = children_of(work.pid)
         assert len(workers) == 2
         os.kill(work.pid, signal.SIGKILL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENT_SECONDS
     while any(is_alive(worker) for worker in workers):
         assert time.monotonic() < until
         time.sleep(0.02)
@@ -167,7 +168,7 @@ def test_a_signal_ends_the_work_and_its_workers_and_keeps_what_is_done(
         work.stdout.readline()
         workers = children_of(work.pid)
         os.kill(work.pid, number)
-        assert work.wait(timeout=60) == 75
+        assert work.wait(timeout=PATIENT_SECONDS) == 75
     assert not any(is_alive(worker) for worker in workers)
     assert list((tmp_path / ".work/places").iterdir()) == []
     assert 0 < len(files_below(tmp_path)) < 400

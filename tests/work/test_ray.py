@@ -18,7 +18,7 @@ from filmgate.work.on_ray import RayExecutor
 from tests.work import chores
 from tests.work.chores import Row, files_below, tasks_of, write_slowly, write_two
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -114,8 +114,9 @@ class JobProgress(Closing):
             self._bar.update(self._bar.task_ids[0], completed=done, total=total, note=note)
 
     def next_part(self, title: str, unit: str) -> JobProgress:
-        """Leave the bar as it is, and begin another part of the job in the same place."""
+        """Show how the part ended, and begin another part of the job in the same place."""
         if self._bar is not None:
+            self._bar.refresh()
             self._bar.reset(
                 self._bar.task_ids[0], total=None, description=title, unit=unit, note=""
             )

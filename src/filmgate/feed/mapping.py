@@ -46,10 +46,32 @@ def private_memory(num_bytes: int) -> Memory:
 
 
 def shared_memory(num_bytes: int) -> Memory:
-    """Zeros that other processes can map by the descriptor; pages are taken as they are used."""
-    descriptor = os.memfd_create("filmgate-feed", os.MFD_CLOEXEC)
-    os.ftruncate(descriptor, num_bytes)
-    return open_memory(descriptor, num_bytes)
+    """Zeros that other processes can map by the descriptor; pages are taken as they are used.
+
+    Raises UserError when the process may not have that much.
+    """
+    descriptor = None
+    try:
+        descriptor = os.memfd_create("filmgate-feed", os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, num_bytes)
+        return open_memory(descriptor, num_bytes)
+    except OSError as error:
+        if descriptor is not None:
+            os.close(descriptor)
+        raise _not_allowed(num_bytes, error) from None
+
+
+def _not_allowed(num_bytes: int, error: OSError) -> UserError:
+    hints = {
+        errno.EFBIG: "raise the limit on file sizes (`ulimit -f`), which counts for shared memory",
+        errno.EMFILE: "raise the limit on open files (`ulimit -n`)",
+        errno.ENOMEM: "raise the limit on memory (`ulimit -v`)",
+    }
+    also = "lower prefetch_batches or cache in [limits]"
+    return UserError(
+        f"no {format_bytes(num_bytes)} of shared memory can be had: {error.strerror or error}",
+        hint=f"{hints[error.errno]}, or {also}" if error.errno in hints else also,
+    )
 
 
 def file_memory(num_bytes: int, folder: Path) -> Memory:

@@ -19,6 +19,7 @@ from filmgate.machine.environment.lock import capture_environment, faults_of, ma
 from filmgate.machine.environment.packages import installed_packages
 from filmgate.machine.environment.variables import VARIABLES, variable_facts
 from tests.machine.environment.made import environment
+from tests.patience import PATIENT_SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +91,10 @@ def test_packages_have_the_digest_of_what_was_installed_and_tell_of_altered_file
             "sys.stdout.buffer.write(msgspec.json.encode(one))"
         )
         done = subprocess.run(
-            [sys.executable, "-c", code, str(site)], capture_output=True, timeout=100, check=True
+            [sys.executable, "-c", code, str(site)],
+            capture_output=True,
+            timeout=PATIENT_SECONDS,
+            check=True,
         )
         return msgspec.json.decode(done.stdout, type=Package)
 
@@ -131,7 +135,7 @@ def test_another_ffmpeg_agrees_with_the_golden_frames_that_the_standard_fixes() 
         done = subprocess.run(
             ["ffmpeg", "-v", "error", "-i", str(CLIPS[codec]), "-fps_mode", "passthrough",
              "-f", "framemd5", "-"],
-            capture_output=True, text=True, timeout=100, check=True,
+            capture_output=True, text=True, timeout=PATIENT_SECONDS, check=True,
         )  # fmt: skip
         lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
         rows = [line.rsplit(",", 1)[1].strip() for line in lines]
