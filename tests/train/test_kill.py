@@ -22,6 +22,7 @@ from filmgate.train import TrainResult
 from tests.patience import PATIENT_SECONDS
 from tests.train.conftest import a_job
 
+ROOT = Path(__file__).resolve().parents[2]
 USER_MODEL = """
 from torch import nn
 
@@ -56,7 +57,7 @@ class Place:
         return subprocess.Popen(
             [sys.executable, "-W", "error", "-m", "tests.train.trainer_process", *arguments],
             cwd=self.path,
-            env={"PYTHONPATH": os.pathsep.join(sys.path), "PATH": ""},
+            env={"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]), "PATH": ""},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
