@@ -6,12 +6,12 @@ T frames, C = 3 as R G B, H, W.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Literal, get_args
 
 import torch
 
 from filmgate.catalog import Catalog
+from filmgate.closing import Closing
 from filmgate.errors import UserError, VideoError
 from filmgate.feed.backend import (
     Backend,
@@ -35,7 +35,7 @@ _trials: dict[tuple[object, ...], Trial] = {}
 """Trials of this process, by catalog, GPU and size."""
 
 
-class DeviceClipReader:
+class DeviceClipReader(Closing):
     """Exact frames of any video of a catalog, upright, at one size, on a device.
 
     Made by ``open_device_reader``. Sizes are those of ``ClipReader``, and so are the values where
@@ -64,18 +64,6 @@ class DeviceClipReader:
         self._capabilities = capabilities
         self._decoders: dict[int, VideoDecoder] = {}
 
-    def __enter__(self) -> DeviceClipReader:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    @property
     def device(self) -> torch.device:
         """Where the frames are given."""
         return torch.device(self.backend.device)
