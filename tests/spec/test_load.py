@@ -125,6 +125,7 @@ def test_a_clip_without_stride_and_fps_has_the_default_stride() -> None:
         ({"augment": {"erasing_ratio": [1.0, 2.0]}}, "erasing_probability above 0"),
         ({"augment": {"mix_probability": 0.5}}, "mixup_alpha or cutmix_alpha above 0"),
         ({"augment": {"cutmix_probability": 1.0, "mixup_alpha": 1.0}}, "and cutmix_alpha above 0"),
+        ({"augment": {"mixup_alpha": 1.0}, "train": {"batch_size": 5}}, "batch_size is 5"),
         ({"augment": {"crop_scale": [0.0, 1.0]}}, "> 0.0"),
         ({"augment": {"crop_scale": [0.1]}}, "length 2"),
         ({"augment": {"hue": 0.6}}, "<= 0.5"),

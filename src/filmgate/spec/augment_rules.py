@@ -1,4 +1,4 @@
-"""What [augment] cannot mean: ranges the wrong way round, and keys without effect."""
+"""What [augment] cannot mean: ranges the wrong way round, odd batches, keys without effect."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ _RANGES = ("crop_scale", "crop_ratio", "erasing_scale", "erasing_ratio")
 
 
 def check_augment(job: Job, origin: str) -> None:
-    """Raise JobError for a range whose first number is the higher, or a key that does nothing."""
+    """Raise JobError for a range whose first number is the higher, clips that cannot be mixed in
+    pairs, or a key that does nothing."""
     augment = job.augment
     for key in _RANGES:
         low, high = getattr(augment, key)
@@ -19,6 +20,12 @@ def check_augment(job: Job, origin: str) -> None:
                 hint=f"write {key} = [{high}, {low}]",
             )
     has_mixup, has_cutmix = augment.mixup_alpha > 0, augment.cutmix_alpha > 0
+    if (has_mixup or has_cutmix) and augment.mix_probability > 0 and job.train.batch_size % 2:
+        raise JobError(
+            f"{origin}: mixup and CutMix take clips in pairs, but train.batch_size is "
+            f"{job.train.batch_size}",
+            hint="make it even, on every rank",
+        )
     needs = {
         ("crop_scale", "crop_ratio"): (
             job.clip.crop == "random-resized",
