@@ -13,6 +13,7 @@ from filmgate.prepare.measure import SampleSize, measure_layouts
 from filmgate.prepare.recipe import Layout, Recipe, check_recipe
 from filmgate.prepare.stretches import choose_stretches
 from filmgate.spec import Clip
+from filmgate.spec.job import Prepare
 from tests.footage import write_video
 
 CLIP = Clip(frames=4, stride=4, height=32, width=48)
@@ -84,3 +85,8 @@ def test_candidates_are_recipes_that_contradict_nothing() -> None:
     assert {recipe.layout.name for recipe in recipes} == {
         "temporal", "short-gop", "intra", "jpeg", "decoded",
     }  # fmt: skip
+
+
+def test_references_that_key_frames_do_not_fall_on_are_refused() -> None:
+    with pytest.raises(UserError, match="every 16 frames do not fall on references every 3"):
+        candidates(CLIP, Prepare(reference_every=3))

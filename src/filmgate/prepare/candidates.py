@@ -39,13 +39,21 @@ _WITH_REFERENCES = ("h264", "hevc", "mpeg4")
 def candidates(clip: Clip, prepare: Prepare | None = None, *, quick: bool = False) -> list[Recipe]:
     """Recipes for clips of this shape, of codecs that this machine can encode.
 
-    What ``prepare`` names holds for all of them. ``quick``: the two that won most often.
+    What ``prepare`` names holds for all of them. ``quick``: the two that won most often. Raises
+    UserError when key frames do not fall on the references that ``prepare`` names.
     """
     prepare = prepare if prepare is not None else Prepare()
     spacing = prepare.reference_every or reference_spacing(clip, prepare.fps)
+    key_every = prepare.key_every or GOP_FRAMES
+    if prepare.reference_every and key_every % prepare.reference_every:
+        raise UserError(
+            f"key frames every {key_every} frames do not fall on references every "
+            f"{prepare.reference_every}",
+            hint="make key_every a multiple of reference_every",
+        )
     return [
         _recipe(layout, clip, prepare)
-        for layout in _layouts(spacing, prepare.key_every or GOP_FRAMES, prepare.quality, quick)
+        for layout in _layouts(spacing, key_every, prepare.quality, quick)
         if prepare.layout in (None, layout.name)
         and prepare.codec in (None, layout.codec)
         and encoders_of(layout.codec)
