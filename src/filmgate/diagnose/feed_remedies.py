@@ -26,6 +26,8 @@ choice."""
 COPY_DECODED_PER_DELIVERED = 2.0
 """Frames a laid-out training copy decodes per delivered frame, at most: no B-frames, key frames at
 clip starts, and the default stride of 2. It leaves out that smaller frames decode faster."""
+MOST_WORKERS_UNSEEN = 8
+"""Workers that are proposed at most where the number of cores is not known."""
 IMAGE_STAGES = ("decode", "convert", "scale", "resize", "crop")
 """Stages that a training copy at the training size shortens."""
 
@@ -49,8 +51,10 @@ def _use_workers(measured: Measured, start: Start) -> Remedy | None:
     if start.num_workers > 0 or (start.cores is not None and start.cores < 2):
         return None
     own = measured.step_seconds * (1 - measured.shares["save"]) - measured.data_wait_seconds
-    wanted = ceil(HEADROOM * measured.data_wait_seconds / own)
-    workers = max(1, wanted if start.cores is None else min(wanted, start.cores - 1))
+    most = MOST_WORKERS_UNSEEN if start.cores is None else max(1, start.cores - 1)
+    wait = HEADROOM * measured.data_wait_seconds
+    # A step that takes no time of its own can never be fed enough.
+    workers = max(1, ceil(wait / own)) if wait < most * own else most
     alone = start.device != "cpu" and start.cores is not None
     return Remedy(
         kind="setting",

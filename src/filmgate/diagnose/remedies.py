@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil, inf
 
 from filmgate.diagnose.bound import WASTE_SHARE, Finding
 from filmgate.diagnose.feed_remedies import COPY_COMMAND, data_remedies, reads_copies
@@ -21,6 +22,8 @@ WORTH_A_COPY_SHARE = 0.05
 """A copy that saves less of a step is not proposed; our choice."""
 SAVE_SHARE_WANTED = 0.05
 """Saves may take this share of training time; our choice, half of what counts as waste."""
+MOST_TIMES_RARER = 100
+"""Saves are not proposed to be rarer than this at once: each factor is as much lost work."""
 
 
 def find_remedies(measured: Measured, finding: Finding) -> list[Remedy]:
@@ -123,7 +126,8 @@ def _saving_remedies(measured: Measured) -> list[Remedy]:
     saves = measured.history.saves
     share = measured.shares["save"]
     wanted = SAVE_SHARE_WANTED / (1 - SAVE_SHARE_WANTED)
-    times = max(2, -int(-share / (1 - share) // wanted))
+    over = share / (1 - share) / wanted if share < 1 else inf
+    times = min(MOST_TIMES_RARER, max(2, ceil(over))) if over < inf else MOST_TIMES_RARER
     stalls = [save.stall_seconds for save in saves]
     mean = sum(stalls) / len(stalls)
     high = gain_of_rarer_saves(measured, times)
