@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from filmgate.prepare.copies import Prepared, prepare_copies
 from filmgate.prepare.recipe import Layout, Recipe
 from filmgate.work import LocalExecutor
 from tests.footage import write_video
-from tests.patience import PATIENT_SECONDS
+from tests.small_disk import mount, mounted_disk
 
 RECIPES = {
     name: Recipe(layout=layout)
@@ -26,25 +25,11 @@ RECIPES = {
 }
 
 
-def mount(*options: str) -> bool:
-    try:
-        done = subprocess.run(
-            ["mount", *options], capture_output=True, timeout=PATIENT_SECONDS, check=False
-        )
-    except FileNotFoundError:
-        return False
-    return done.returncode == 0
-
-
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of its own, 64 kB at first."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if not mount("-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)):
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True, timeout=PATIENT_SECONDS)
+    with mounted_disk(tmp_path / "disk", "64k") as disk:
+        yield disk
 
 
 def sizes_below(folder: Path) -> list[int]:

@@ -18,6 +18,7 @@ from filmgate.stage.progress import StageProgress
 from filmgate.stage.source import FileSource, Identity, SourceChanged
 from filmgate.stage.stage import StageRules, stage_videos
 from tests.patience import PATIENT_SECONDS
+from tests.small_disk import mounted_disk
 from tests.stage.footage import QUICK, contents, make_catalog, wanted_contents
 
 CHUNK = QUICK.chunk_bytes
@@ -171,14 +172,8 @@ def test_a_disk_that_fills_up_stops_it_and_it_goes_on_from_there(small_disk: Pat
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system with 3 MB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
-    is_root = os.geteuid() == 0
-    if not is_root or subprocess.run(command, check=False, capture_output=True).returncode:
-        pytest.skip("mounting a small file system takes root")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    with mounted_disk(tmp_path / "small", "3m") as disk:
+        yield disk
 
 
 def test_a_file_size_limit_leaves_the_file_cold_and_nothing_half(tmp_path: Path) -> None:

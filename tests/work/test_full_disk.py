@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,30 +11,16 @@ import pytest
 from filmgate.errors import UserError
 from filmgate.work import Limits, LocalExecutor, do_work
 from filmgate.work.journal import Journal
-from tests.patience import PATIENT_SECONDS
+from tests.small_disk import mount, mounted_disk
 from tests.work.chores import Row, files_below, fill_disk, tasks_of
 from tests.work.test_journal import failed
-
-
-def mount(*options: str) -> bool:
-    try:
-        done = subprocess.run(
-            ["mount", *options], capture_output=True, timeout=PATIENT_SECONDS, check=False
-        )
-    except FileNotFoundError:
-        return False
-    return done.returncode == 0
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 1 MB of its own."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    if not mount("-t", "tmpfs", "-o", "size=1m", "tmpfs", str(folder)):
-        pytest.skip("mounting a small disk needs root")
-    yield folder
-    subprocess.run(["umount", "--lazy", folder], check=True, timeout=PATIENT_SECONDS)
+    with mounted_disk(tmp_path / "disk", "1m") as disk:
+        yield disk
 
 
 @pytest.mark.parametrize("workers", [0, 2])
