@@ -16,7 +16,8 @@ from filmgate.errors import UserError
 from filmgate.feed import ClipReader, open_feed
 from filmgate.feed.annotations import Annotator
 from filmgate.feed.detection import class_maps, detection_targets, padded
-from filmgate.pack import open_pack, pack_images
+from filmgate.pack import open_pack
+from filmgate.pack.make import pack_images
 from filmgate.work import LocalExecutor
 from tests.feed.conftest import job_of
 from tests.pack.images import write_images, write_pixels

@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from filmgate.errors import UserError
-from filmgate.pack import Pack, pack_images
+from filmgate.pack import Pack
 from filmgate.pack.annotate import AnnotationRules
+from filmgate.pack.make import pack_images
 from filmgate.pack.mask import Polygons, Runs, mask_pixels
 from filmgate.pack.yolo import yaml_names
 from filmgate.work import LocalExecutor

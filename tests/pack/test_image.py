@@ -11,8 +11,8 @@ from PIL import Image, ImageOps
 
 from filmgate.catalog import open_catalog
 from filmgate.feed import ClipReader
-from filmgate.pack import pack_images
 from filmgate.pack.image import UnreadableImage, codec_of, decode_image, read_facts
+from filmgate.pack.make import pack_images
 from filmgate.work import LocalExecutor
 from tests.footage import picture
 from tests.pack.images import write_image

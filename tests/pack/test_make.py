@@ -19,9 +19,10 @@ from filmgate.catalog import open_catalog
 from filmgate.catalog.rows import FileStamp
 from filmgate.errors import UnreadableVideo, UserError
 from filmgate.feed import ClipReader
-from filmgate.pack import Pack, open_pack, pack_images
+from filmgate.pack import Pack, open_pack
 from filmgate.pack.find import FoundImage, frame_number_of, split_of
 from filmgate.pack.image import codec_of, decode_image
+from filmgate.pack.make import pack_images
 from filmgate.pack.shard import shard_tasks
 from filmgate.work import LocalExecutor
 from tests.footage import read_index

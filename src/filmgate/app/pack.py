@@ -10,9 +10,10 @@ from filmgate.app.show import print_rows
 from filmgate.app.terminal import Talk
 from filmgate.catalog.labels import Labels
 from filmgate.errors import UserError
-from filmgate.pack import PackHeader, pack_images
+from filmgate.pack import PackHeader
 from filmgate.pack.annotate import AnnotationRules
 from filmgate.pack.find import Kind
+from filmgate.pack.make import pack_images
 from filmgate.units import format_bytes, parse_bytes
 from filmgate.work import LocalExecutor
 

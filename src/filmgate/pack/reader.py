@@ -16,7 +16,6 @@ import av
 import numpy as np
 import psutil
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from filmgate.catalog.store import rows_from_table
@@ -158,9 +157,8 @@ class Pack(Closing):
         ids = self.column("video_id").combine_chunks()
         if self.header.kind == "images":
             return np.arange(len(self))
-        changes = pc.not_equal(ids.slice(1), ids.slice(0, len(ids) - 1)).to_numpy(
-            zero_copy_only=False
-        )
+        numbers = ids.dictionary_encode().indices.to_numpy()
+        changes = numbers[1:] != numbers[:-1]
         return np.flatnonzero(np.concatenate([[True], changes]))
 
     @cached_property

@@ -48,15 +48,25 @@ class Encoder:
     """Whether it always takes samples of full range, BT.601, as JPEG has them."""
 
 
-def _x264(layout: Layout) -> Options:
-    between = layout.reference_every - 1
-    own = [
+def _closed_groups(layout: Layout) -> list[str]:
+    """What x264 and x265 call alike: key frames where they are wanted, references as told."""
+    return [
         f"keyint={layout.key_every}",
         f"min-keyint={layout.key_every}",
         "scenecut=0",
         "open-gop=0",
-        f"bframes={between}",
+        f"bframes={layout.reference_every - 1}",
         "b-adapt=0",
+    ]
+
+
+def _constant_quality(layout: Layout) -> Options:
+    return {"preset": "medium", "tune": "fastdecode", "crf": str(layout.quality)}
+
+
+def _x264(layout: Layout) -> Options:
+    own = [
+        *_closed_groups(layout),
         "b-pyramid=none",
         "weightp=0",
         # Small blocks and several references cost decoding more than they save bytes.
@@ -65,36 +75,15 @@ def _x264(layout: Layout) -> Options:
         # Bits must not depend on the number of threads.
         "threads=1",
     ]
-    return {
-        "preset": "medium",
-        "tune": "fastdecode",
-        "crf": str(layout.quality),
-        "x264-params": ":".join(own),
-    }
+    return _constant_quality(layout) | {"x264-params": ":".join(own)}
 
 
 def _x265(layout: Layout) -> Options:
-    between = layout.reference_every - 1
-    own = [
-        f"keyint={layout.key_every}",
-        f"min-keyint={layout.key_every}",
-        "scenecut=0",
-        "open-gop=0",
-        f"bframes={between}",
-        "b-adapt=0",
-        "b-pyramid=0",
-        "pools=none",
-        "frame-threads=1",
-        "log-level=error",
-    ]
-    if layout.key_every == 1:
-        own = ["keyint=1", "bframes=0", *own[-3:]]
-    return {
-        "preset": "medium",
-        "tune": "fastdecode",
-        "crf": str(layout.quality),
-        "x265-params": ":".join(own),
-    }
+    # Where every frame stands alone, groups and pyramids have no meaning.
+    groups = _closed_groups(layout) if layout.key_every > 1 else ["keyint=1", "bframes=0"]
+    pyramid = ["b-pyramid=0"] if layout.key_every > 1 else []
+    own = [*groups, *pyramid, "pools=none", "frame-threads=1", "log-level=error"]
+    return _constant_quality(layout) | {"x265-params": ":".join(own)}
 
 
 def _svtav1(layout: Layout) -> Options:
