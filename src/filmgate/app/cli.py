@@ -15,6 +15,7 @@ from typer.exceptions import TyperException
 
 from filmgate import __version__
 from filmgate.app.cli_baseline import baseline_app
+from filmgate.app.cli_bench import bench_app, feed
 from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
@@ -41,6 +42,8 @@ app.add_typer(feed_app, name="feed")
 app.add_typer(environment_app, name="env")
 app.add_typer(machine_app, name="machine")
 app.add_typer(baseline_app, name="baseline")
+app.add_typer(bench_app, name="bench")
+feed_app.command(name="bench")(feed)
 
 Labels = Annotated[
     str,
@@ -176,66 +179,6 @@ def show(
     from filmgate.catalog import open_catalog, summarise
 
     _show_catalog(summarise(open_catalog(catalog)), json=json)
-
-
-@feed_app.command()
-def bench(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(help="A catalog, or folders or files of video; none: four demo clips."),
-    ] = None,
-    job: Annotated[Path | None, typer.Option(help="Job file (TOML); none: the defaults.")] = None,
-    step_ms: Annotated[
-        float | None,
-        typer.Option(help="How long a training step computes; none: the job's model is measured."),
-    ] = None,
-    demand_share: Annotated[
-        float | None,
-        typer.Option(
-            help="Demand as a share of the supply just measured, for example 0.85, in place of "
-            "a step time."
-        ),
-    ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            help="Your own step, module:function, called with each batch, in place of the job's "
-            "model."
-        ),
-    ] = None,
-    seconds: Annotated[float, typer.Option(help="Length of each window.")] = 10.0,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=0, max=1024, help="Feed worker processes; none: as the job says."),
-    ] = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Measure what the feed can give, what training takes, and what a clip costs.
-
-    Nothing is trained and nothing is kept.
-    """
-    from filmgate.app.feed_bench import Demand, measure_feed
-    from filmgate.app.terminal import Talk
-
-    record = measure_feed(
-        paths or [],
-        job,
-        seconds=seconds,
-        demand=Demand(
-            step_seconds=None if step_ms is None else step_ms / 1000,
-            supply_share=demand_share,
-            step=step,
-        ),
-        workers=workers,
-        talk=Talk(quiet=quiet, progress=not json),
-    )
-    if json:
-        print_record(record)
-    else:
-        from filmgate.app.show import show_feed_bench
-
-        show_feed_bench(record)
 
 
 @app.command()

@@ -1,0 +1,229 @@
+"""``filmgate bench`` on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from filmgate.app.cli_options import Json, Quiet
+from filmgate.app.output import print_record
+
+if TYPE_CHECKING:
+    from filmgate.bench.ask import Ask
+    from filmgate.machine.measured import MachineMeasured, PartName
+
+bench_app = typer.Typer(no_args_is_help=True, help="Measure what this machine really gives.")
+
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer and shorter repetitions.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Write the record, for example bench.json; none: not kept.")
+]
+Page = Annotated[Path | None, typer.Option(help="Write the figures as an HTML page.")]
+Device = Annotated[
+    str | None, typer.Option(help="cpu, cuda or cuda:1; none: a GPU where there is one.")
+]
+
+
+QUICK_SECONDS = 3.0
+"""Window of `bench feed --quick`."""
+
+
+@bench_app.command()
+def storage(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(help="Where to measure; files are laid out there. None: this folder."),
+    ] = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what the storage below a folder reads, past the page cache."""
+    from filmgate.bench.ask import Ask
+
+    _one("storage", Ask(quick=quick, folder=folder), out, page, json, quiet)
+
+
+@bench_app.command()
+def decode(
+    videos: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A catalog, or folders or files of video; none: demo clips."),
+    ] = None,
+    device: Device = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how fast videos are decoded, by codec, size and number of cores."""
+    from filmgate.bench.ask import Ask
+
+    ask = Ask(quick=quick, videos=tuple(videos or ()), device=device)
+    _one("decode", ask, out, page, json, quiet)
+
+
+@bench_app.command()
+def memory(
+    device: Device = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure the bandwidth of main memory, of GPU memory, and between them."""
+    from filmgate.bench.ask import Ask
+
+    _one("memory", Ask(quick=quick, device=device), out, page, json, quiet)
+
+
+@bench_app.command()
+def precision(
+    device: Device = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what matrix multiplication reaches in each number format that works here."""
+    from filmgate.bench.ask import Ask
+
+    _one("precision", Ask(quick=quick, device=device), out, page, json, quiet)
+
+
+@bench_app.command()
+def sync(
+    device: Device = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how fast ranks exchange gradients."""
+    from filmgate.bench.ask import Ask
+
+    _one("sync", Ask(quick=quick, device=device), out, page, json, quiet)
+
+
+@bench_app.command()
+def feed(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="A catalog, or folders or files of video; none: four demo clips."),
+    ] = None,
+    job: Annotated[Path | None, typer.Option(help="Job file (TOML); none: the defaults.")] = None,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(help="How long a training step computes; none: the job's model is measured."),
+    ] = None,
+    demand_share: Annotated[
+        float | None,
+        typer.Option(
+            help="Demand as a share of the supply just measured, for example 0.85, in place of "
+            "a step time."
+        ),
+    ] = None,
+    step: Annotated[
+        str | None,
+        typer.Option(
+            help="Your own step, module:function, called with each batch, in place of the job's "
+            "model."
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="Length of each window.")] = 10.0,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, max=1024, help="Feed worker processes; none: as the job says."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Windows of at most 3 s.")] = False,
+    out: Out = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what the feed can give, what training takes, and what a clip costs.
+
+    Nothing is trained and nothing is kept.
+    """
+    from filmgate.app.bench import machine_measured
+    from filmgate.app.bench_feed import part_of_feed
+    from filmgate.app.feed_bench import Demand, measure_feed
+    from filmgate.app.terminal import Talk
+    from filmgate.records import write_record
+
+    record = measure_feed(
+        paths or [],
+        job,
+        seconds=min(seconds, QUICK_SECONDS) if quick else seconds,
+        demand=Demand(
+            step_seconds=None if step_ms is None else step_ms / 1000,
+            supply_share=demand_share,
+            step=step,
+        ),
+        workers=workers,
+        talk=Talk(quiet=quiet, progress=not json),
+    )
+    if out is not None:
+        write_record(out, machine_measured([part_of_feed(record)], quick=quick))
+    if json:
+        print_record(record)
+    else:
+        from filmgate.app.show import show_feed_bench
+
+        show_feed_bench(record)
+
+
+@bench_app.command(name="all")
+def all_(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where storage is measured; none: this folder.")
+    ] = None,
+    quick: Quick = False,
+    out: Out = None,
+    page: Page = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure every part, each in a process of its own; one that fails is named and the rest go on.
+
+    The record (bench.json) is what plan and audit read.
+    """
+    from filmgate.app.bench import Given, measure_all
+    from filmgate.app.terminal import Talk
+
+    given = Given(
+        words={
+            "storage": (str(folder),) if folder else (), "decode": (), "memory": (),
+            "precision": (), "sync": (), "feed": (),
+        }
+    )  # fmt: skip
+    record = measure_all(given, Talk(quiet=quiet, progress=not json), quick=quick)
+    _tell(record, out, page, json=json)
+
+
+def _one(
+    name: PartName, ask: Ask, out: Path | None, page: Path | None, json: bool, quiet: bool
+) -> None:
+    from filmgate.app.bench import measure_part
+    from filmgate.app.terminal import Talk
+
+    _tell(measure_part(name, ask, Talk(quiet=quiet, progress=not json)), out, page, json=json)
+
+
+def _tell(record: MachineMeasured, out: Path | None, page: Path | None, *, json: bool) -> None:
+    from filmgate.app.bench_page import write_bench_page
+    from filmgate.app.show_bench import show_bench
+    from filmgate.records import write_record
+
+    if out is not None:
+        write_record(out, record)
+    if page is not None:
+        write_bench_page(page, record)
+    print_record(record) if json else show_bench(record)
