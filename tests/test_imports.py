@@ -16,7 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "filmgate"
 HEAVY = ("torch", "av", "pyarrow", "matplotlib", "numpy", "jinja2", "PIL")
 ROOMS_WITHOUT_TORCH = (
-    "records", "spec", "work", "video", "catalog", "machine", "pack", "diagnose",
+    "records", "spec", "work", "video", "catalog", "machine", "pack", "plan",
+    "diagnose",
 )  # fmt: skip
 
 

@@ -230,6 +230,60 @@ class Limits(Record, frozen=True, forbid_unknown_fields=True):
     """A clip that takes longer is abandoned, and its video left out from then on."""
 
 
+class Deliverable(Record, frozen=True, forbid_unknown_fields=True):
+    """``[deliverable]``: what is wanted; only planning reads it."""
+
+    mode: Literal["train", "full", "lora", "generate"] | None = None
+    """``train``: from scratch; ``full``: fine-tune every weight; ``lora``: train adapters;
+    ``generate``: only make clips. Unset: ``lora`` for a generator of video, otherwise ``train``."""
+    frames: Positive | None = None
+    """Frames of one clip; unset: ``seconds`` times ``fps``, what the named model was made for, or
+    those of [clip]."""
+    seconds: Annotated[float, Meta(gt=0, le=86_400)] | None = None
+    """Length of one clip; the next frame count that the model takes holds it."""
+    fps: Annotated[float, Meta(gt=0, le=1_000)] | None = None
+    """Frames per second of the clip; unset: what the model was made for."""
+    height: Positive | None = None
+    """Pixels (H); unset: what the named model was made for, or that of [clip]."""
+    width: Positive | None = None
+    """Pixels (W); unset likewise."""
+    variants: Positive | None = None
+    """Clips that are wanted of ``generate``, all in all; unset: the plan is per clip."""
+
+
+class Plan(Record, frozen=True, forbid_unknown_fields=True):
+    """``[plan]``: how the job would be done; only planning reads it."""
+
+    model: str | None = None
+    """Name of a known video model, for example ``wan2.1-14b``; unset: ``factory`` of [model]."""
+    lora_rank: Annotated[int, Meta(ge=1, le=8192)] | None = None
+    """Rank of each adapter; unset: 64."""
+    lora_targets: Literal["attention", "all-linear"] | None = None
+    """Linear layers that get an adapter; unset: those of attention."""
+    batch: Positive | None = None
+    """Clips per GPU in one forward pass; unset: 1."""
+    precision: Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32"] | None = None
+    """``bf16`` and ``fp16``: weights, gradients and optimizer in 16 bits; ``-mixed``: in 32 bits,
+    computed in 16; unset: ``bf16`` for ``lora`` and ``generate``, otherwise ``bf16-mixed``."""
+    optimizer: Literal["adamw", "adamw8bit", "sgd", "adafactor"] | None = None
+    """Unset: ``adamw``."""
+    checkpointing: Literal["none", "block", "selective"] | None = None
+    """What backward computes again; unset: ``block`` for a generator, otherwise ``none``."""
+    accumulation: Positive | None = None
+    """Forward passes per optimizer step; unset: 1."""
+    latents_precomputed: bool | None = None
+    """Latents and text embeddings come from disk; unset: yes where the model has a VAE."""
+    resident: Literal["backbone", "all", "stages"] | None = None
+    """Models on the GPU at once; unset: ``backbone`` while training on latents from disk,
+    ``stages`` for ``generate``, otherwise ``all``."""
+    offload: Literal["none", "optimizer", "optimizer+gradients", "optimizer+weights"] | None = None
+    """What waits in RAM instead of GPU memory; unset: nothing."""
+    gpus: Annotated[int, Meta(ge=1, le=100_000)] | None = None
+    """GPUs of the job; unset: 1."""
+    sharding: Literal["none", "ddp", "zero2", "zero3", "fsdp2"] | None = None
+    """How several GPUs divide the work; unset: ``ddp`` for several, otherwise ``none``."""
+
+
 class Job(Record, frozen=True, forbid_unknown_fields=True):
     """The whole job file."""
 
@@ -241,3 +295,5 @@ class Job(Record, frozen=True, forbid_unknown_fields=True):
     model: Model = Model()
     train: Train = Train()
     limits: Limits = Limits()
+    deliverable: Deliverable = Deliverable()
+    plan: Plan = Plan()
