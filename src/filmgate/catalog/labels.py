@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from filmgate.catalog.csv_file import csv_rows, fault
+from filmgate.records.csv_file import csv_rows, fault
 from filmgate.catalog.find import Found
 
 Labels = Literal["folder"] | Path | None

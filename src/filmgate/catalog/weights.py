@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog.catalog import Catalog
-from filmgate.catalog.csv_file import csv_rows, fault
+from filmgate.records.csv_file import csv_rows, fault
 from filmgate.errors import UserError
 
 _HINT = 'weights in [data] is "equal", "class-balanced", or the path of a CSV file'
