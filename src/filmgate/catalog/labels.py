@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from filmgate.records.csv_file import csv_rows, fault
 from filmgate.catalog.find import Found
+from filmgate.records.csv_file import csv_rows, fault
 
 Labels = Literal["folder"] | Path | None
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog.catalog import Catalog
-from filmgate.records.csv_file import csv_rows, fault
 from filmgate.errors import UserError
+from filmgate.records.csv_file import csv_rows, fault
 
 _HINT = 'weights in [data] is "equal", "class-balanced", or the path of a CSV file'
 NUM_NAMED = 3
