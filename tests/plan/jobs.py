@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 from msgspec.structs import replace
 
 from filmgate.plan import MemoryEstimate, ModelFacts, PlanRequest
 from filmgate.plan.cards import Card, find_card, read_cards
+from filmgate.plan.demand import Footage
+from filmgate.plan.hardware_plan import Question
 from filmgate.plan.memory import MemoryParts
 from filmgate.plan.model import BlockGroup, Component
+from filmgate.plan.prices import read_prices
 from filmgate.plan.step_work import StepWork, work_of
 
 FACTS = ModelFacts(
@@ -66,3 +70,25 @@ def work(**said: Any) -> StepWork:
 
 def card(name: str) -> Card:
     return find_card(read_cards(), name)
+
+
+def question(**said: Any) -> Question:
+    wanted = request(**said.pop("asked", {}))
+    high = said.pop("high_gib", 20.0)
+    told = estimate(high)
+    return Question(
+        request=wanted,
+        estimate=told,
+        work=work_of(FACTS, wanted, told),
+        facts=FACTS,
+        estimate_of=lambda other: estimate(high * other.frames / 49),
+        cards=said.pop("cards", None) or read_cards(),
+        prices=said.pop("prices", None) or read_prices(),
+        today=date(2026, 11, 30),
+        **said,
+    )
+
+
+FOOTAGE = Footage(
+    size_bytes=400 * 10**9, seconds=360_000.0, num_frames=10_800_000, source_pixels=1920 * 1080
+)

@@ -91,6 +91,8 @@ class Demand(Record, frozen=True):
     """CPU cores: the feed's, and those beside it."""
     cores_per_gpu: Interval
     """Of each GPU."""
+    core_seconds_per_clip: Interval
+    """What one clip costs the feed; 0 where nothing is decoded."""
     cores_basis: Basis
     """Whether what a clip costs was measured."""
     decode_engines: Interval | None
@@ -137,6 +139,7 @@ def demand_of(
         read_bytes_per_second=read_rate,
         cores=cores,
         cores_per_gpu=cores.over(float(request.gpus)),
+        core_seconds_per_clip=cost,
         cores_basis=basis,
         decode_engines=_engines(clips, request, footage, frame_step) if decodes else None,
         ram_bytes=Interval(low=least, high=least + (cache or 0)),

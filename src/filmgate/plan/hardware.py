@@ -8,6 +8,7 @@ from filmgate.plan.memory import MemoryEstimate, Verdict, verdict
 from filmgate.plan.request import PlanRequest
 from filmgate.plan.step_time import Rates, StepTime, rates_of, step_time
 from filmgate.plan.step_work import StepWork
+from filmgate.plan.sync import joins
 from filmgate.records import Record
 
 WASTED_SHARE = 0.5
@@ -59,7 +60,7 @@ class RankedCard(Record, frozen=True):
 def rank_cards(
     cards: list[Card],
     estimate: MemoryEstimate,
-    work: StepWork,
+    work: StepWork | None,
     request: PlanRequest,
     *,
     measured: dict[str, Rates] | None = None,
@@ -95,19 +96,19 @@ def unused_share(memory_bytes: int, needed_bytes: float) -> float:
 def _ranked(
     card: Card,
     estimate: MemoryEstimate,
-    work: StepWork,
+    work: StepWork | None,
     request: PlanRequest,
     measured: Rates | None,
     sync_seconds: Interval | None,
 ) -> RankedCard:
     rates = rates_of(card, precision=request.precision, measured=measured)
-    step = step_time(work, rates, sync_seconds=sync_seconds)
+    step = None if work is None else step_time(work, rates, sync_seconds=sync_seconds)
     bandwidth = card.memory_bytes_per_second
     price = None
     if card.price_usd is not None and bandwidth is not None:
         price = Interval(low=bandwidth / card.price_usd.high, high=bandwidth / card.price_usd.low)
     rented = None
-    if card.rent_usd_per_hour is not None and step is not None:
+    if card.rent_usd_per_hour is not None and step is not None and work is not None:
         per_hour = Interval(low=work.clips * 3600.0, high=work.clips * 3600.0).over(step.seconds)
         rented = per_hour.over(card.rent_usd_per_hour)
     return RankedCard(
@@ -144,7 +145,7 @@ def _notes(card: Card, estimate: MemoryEstimate, request: PlanRequest) -> list[s
         notes.append("no ECC: a wrong bit in a long run goes unseen")
     if card.price_usd is None:
         notes.append("no price in the table")
-    if request.gpus > 1 and card.link == "none":
+    if request.gpus > 1 and not joins(card, cards=request.gpus):
         notes.append("cards talk through the host alone")
     return notes
 

@@ -10,12 +10,13 @@ from filmgate.plan.cards import Card
 from filmgate.plan.demand import READ_HEADROOM, STORAGE, Demand, Footage, drives_for, storage_for
 from filmgate.plan.memory import MemoryEstimate
 from filmgate.plan.request import Assumption, PlanRequest
-from filmgate.plan.sync import Scaling
+from filmgate.plan.sync import Scaling, joins
 from filmgate.records import Record
 
 GPUS_FOR_NVLINK = 4
 GPUS_IN_A_MACHINE = 8
-RULE_CORES_PER_GPU = 16
+LEAST_CORES_PER_GPU = 8
+"""Below which the checklist fails, whatever the job says of its feed."""
 RULE_RAM_PER_VRAM = 2
 RAM_STEP = 32 * 10**9
 DRIVE_BYTES = 4e12
@@ -72,7 +73,7 @@ class Server(Record, frozen=True):
     sockets: int
     """Processors, for the lanes and the cores."""
     nvlink: bool
-    """Whether the cards should be joined by NVLink or its like."""
+    """Whether NVLink or its like joins all cards of a machine."""
     nic_bits_per_second: float
     """Network."""
     load_watts: float
@@ -101,7 +102,7 @@ def server_for(
     machines = math.ceil(request.gpus / GPUS_IN_A_MACHINE)
     gpus = math.ceil(request.gpus / machines)
     each = gpus / request.gpus
-    cores = max(RULE_CORES_PER_GPU * gpus, math.ceil(demand.cores.high * each))
+    cores = max(LEAST_CORES_PER_GPU * gpus, math.ceil(demand.cores.high * each))
     need_ram = math.ceil(demand.ram_bytes.low * each)
     vram = card.memory_bytes * gpus
     ram = RAM_STEP * math.ceil(max(need_ram, RULE_RAM_PER_VRAM * vram) / RAM_STEP)
@@ -124,7 +125,7 @@ def server_for(
         read_bytes_per_second=read,
         lanes=lanes,
         sockets=2 if lanes > 128 or cores > 96 else 1,
-        nvlink=gpus >= GPUS_FOR_NVLINK,
+        nvlink=gpus > 1 and joins(card, cards=gpus),
         nic_bits_per_second=nic,
         load_watts=load,
         psu_watts=_psu_watts(card, gpus, load),
@@ -165,8 +166,8 @@ def _warnings(card: Card, gpus: int, read: float) -> list[str]:
         found.append(f"the table does not know what {card.name} draws: power is too low here")
     if card.form != "PCIe card" and card.form is not None:
         found.append(f"{card.name} is {card.form}: it comes with its board, eight in a machine")
-    if gpus >= GPUS_FOR_NVLINK and card.link in (None, "none"):
-        found.append(f"{card.name} has no NVLink; from four cards on the checklist warns")
+    if gpus >= GPUS_FOR_NVLINK and not joins(card, cards=gpus):
+        found.append(f"no NVLink joins {gpus} of {card.name}: the checklist warns from four on")
     if read > STORAGE[-1].bytes_per_second.low:
         found.append("no usual storage reads that fast: keep frames in RAM, or make a copy")
     return found
@@ -187,7 +188,7 @@ def _with_lines(server: Server) -> Server:
          "from four cards on"),
         ("pcie-links", f"{server.lanes} lanes, {server.sockets} sockets",
          "every card and drive at its full width"),
-        ("cores-per-gpu", f"{server.cores} cores", "the feed, at least 16 for each card"),
+        ("cores-per-gpu", f"{server.cores} cores", "what the feed takes, at least 8 for each card"),
         ("main-memory", f"{gigabytes:.0f} GB, with ECC",
          f"the job takes {server.need_ram_bytes / 1e9:.0f} GB; at least twice the cards' memory"),
         ("interconnect", f"{server.nic_bits_per_second / 1e9:.0f} Gb/s",

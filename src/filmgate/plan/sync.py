@@ -6,6 +6,7 @@ for an all-reduce, (n-1)/n for an all-gather or a reduce-scatter).
 
 from __future__ import annotations
 
+from filmgate.plan.cards import Card
 from filmgate.plan.interval import Interval, exactly
 from filmgate.plan.request import PlanRequest
 from filmgate.plan.step_work import StepWork
@@ -97,14 +98,23 @@ def all_scalings(
     return [scaling(work, request, step_seconds, link, cards=cards) for link in INTERCONNECTS]
 
 
-def link_of(
-    name: str | None, host_bytes_per_second: float | None, rate: float | None
-) -> Interconnect | None:
-    """The link of a card to its neighbours: its own one, or through the host."""
-    if name is not None and name != "none" and rate is not None:
-        return Interconnect(name=name, bytes_per_second=rate, source="table")
-    if host_bytes_per_second is None:
+def link_of(card: Card, *, cards: int) -> Interconnect | None:
+    """The link of a card to its neighbours: its own, or through the host; None: not known.
+
+    A bridge joins two cards; among more of them some pairs go through the host.
+    """
+    if joins(card, cards=cards) and card.link_bytes_per_second is not None:
+        rate = card.link_bytes_per_second
+        return Interconnect(name=str(card.link), bytes_per_second=rate, source="table")
+    if card.host_bytes_per_second is None:
         return None
     return Interconnect(
-        name="through the host", bytes_per_second=host_bytes_per_second, source="table"
+        name="through the host", bytes_per_second=card.host_bytes_per_second, source="table"
     )
+
+
+def joins(card: Card, *, cards: int) -> bool:
+    """Whether the card's own link joins that many of them."""
+    if card.link is None or card.link == "none":
+        return False
+    return cards <= 2 or "pair" not in card.link
