@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.footage import CLIP_SIZE
 from benchmarks.peer_readers.clips import CLIP_FRAMES, STRIDE, Clip
 from filmgate.catalog import Catalog
-from filmgate.feed.clip_maker import order_over
+from filmgate.catalog.order_over import order_over
 from filmgate.spec import Clip as ClipSpec
 from filmgate.spec import Data, Job, Limits, Train
 

@@ -47,6 +47,17 @@ def format_seconds(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 shard``, ``2 shards``, ``3 classes``, ``1,000 copies`` without the comma."""
+    if number == 1:
+        return f"1 {noun}"
+    if re.search(r"(s|x|ch|sh)$", noun):
+        return f"{number} {noun}es"
+    if re.search(r"[^aeiou]y$", noun):
+        return f"{number} {noun[:-1]}ies"
+    return f"{number} {noun}s"
+
+
 def format_rate(per_second: float | None, noun: str) -> str:
     """``12.3 clips/s``; an unknown rate says so."""
     return "unknown" if per_second is None else f"{per_second:.3g} {noun}/s"

@@ -49,3 +49,25 @@ def test_a_pack_can_be_run_on_like_a_catalog(
     capfd.readouterr()
     assert run_command_line(["catalog", "show", pack, "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["num_videos"] == 3
+
+
+def test_a_run_on_images_says_what_was_held_out(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for place, label in enumerate("ab"):
+        write_images(tmp_path / "images" / label, 8, first=8 * place)
+    pack, job = str(tmp_path / "pack"), tmp_path / "job.toml"
+    assert run_command_line(["pack", str(tmp_path / "images"), "--out", pack, "-q"]) == 0
+    job.write_text(
+        "[clip]\nframes = 1\nstride = 1\nheight = 32\nwidth = 32\n"
+        "[train]\nsteps = 2\nbatch_size = 4\n[limits]\nworkers = 0\n"
+    )
+    capfd.readouterr()
+    out = str(tmp_path / "run")
+    assert run_command_line(["run", pack, "--job", str(job), "--out", out]) == 0
+    told = capfd.readouterr().out
+    assert "by sample: 4 of 16 rows, as much of each label" in told
+    assert "shorter than 2 s" not in told
+    record = json.loads((tmp_path / "run" / "run.json").read_bytes())
+    assert record["num_holdout_clips"] == 4 and record["warnings"] == []
+    assert "by sample: 4 of 16 rows" in (tmp_path / "run" / "report.html").read_text()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,9 +10,11 @@ import duckdb
 import msgspec
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from filmgate.catalog import Catalog, VideoRow, index_videos, open_catalog
+from filmgate.catalog.query import rows_where
 from filmgate.catalog.rows import CatalogHeader
 from filmgate.catalog.store import (
     ROWS_PER_GROUP,
@@ -19,6 +22,7 @@ from filmgate.catalog.store import (
     write_frame_tables,
     write_rows,
 )
+from filmgate.errors import UserError
 from filmgate.records import write_record
 from tests.patience import PATIENT_SECONDS
 
@@ -90,3 +94,17 @@ def test_few_row_groups_are_kept_unpacked(catalog: Catalog, tmp_path: Path) -> N
     assert len({int(table.pts[0]) for table in tables}) == 12
     assert len(large._frames._kept) <= 8
     assert np.array_equal(tables[0].pts, large.frame_table(0).pts)
+
+
+def test_a_catalog_from_before_there_were_splits_is_read(catalog: Catalog, tmp_path: Path) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(catalog.path, old)
+    videos = pq.read_table(old / "videos.parquet")
+    pq.write_table(videos.drop_columns(["split"]), old / "videos.parquet")
+    opened = open_catalog(old)
+    assert opened.splits == [None] * catalog.num_videos
+    assert opened.video(0) == catalog.video(0) and opened.digest == catalog.digest
+    assert len(rows_where(opened, "split == None")) == catalog.num_videos
+    pq.write_table(videos.drop_columns(["codec"]), old / "videos.parquet")
+    with pytest.raises(UserError, match="other columns"):
+        open_catalog(old).video(0)

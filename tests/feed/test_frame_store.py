@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from filmgate.catalog import Catalog, index_videos
+from filmgate.catalog.order_over import order_over
 from filmgate.errors import UserError
 from filmgate.feed import open_feed
-from filmgate.feed.clip_maker import order_over
 from filmgate.feed.frame_store import plan_store
 from tests.feed.conftest import is_alive, job_of, wait_until
 from tests.feed.test_faults import damage

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
+from filmgate.catalog.order_over import order_over
 from filmgate.errors import DeadlineError
 from filmgate.feed.ahead import Ahead
-from filmgate.feed.clip_maker import failure, order_over, sample_of
+from filmgate.feed.clip_maker import failure, sample_of
 from filmgate.feed.division import Division
 from filmgate.feed.kept_frames import KeptFrames
 from filmgate.feed.line import MAX_PASSED_OVER, Line, Place

@@ -275,3 +275,46 @@ def test_a_pack_and_a_catalog_of_another_state_are_refused(tmp_path: Path) -> No
     with pytest.raises(UserError, match="another state"):
         ClipReader(open_catalog(tmp_path / "pack"))
     assert len(open_pack(tmp_path / "other")) == 3
+
+
+def test_images_in_train_and_val_folders_are_trained_on_and_evaluated_apart(
+    tmp_path: Path,
+) -> None:
+    for split, first, count in (("train", 0, 6), ("val", 6, 4), ("test", 10, 2)):
+        for label in ("a", "b"):
+            write_images(tmp_path / "in" / split / label, count, first=first)
+    catalog = open_catalog(pack_images(tmp_path / "in", tmp_path / "p", executor=HERE).path)
+    seen = {}
+    for split in ("train", "holdout"):
+        job = job_of(frames=1, stride=1, holdout=0.0, batch_size=4)
+        with open_feed(job, catalog, split=split) as feed:
+            assert feed.epoch_size == (12 if split == "train" else 8)
+            seen[split] = [name for _ in range(feed.epoch_size // 4) for name in
+                           next(feed).video_ids]  # fmt: skip
+            assert feed.stats().num_never_shown == 0
+    assert {name.split("/")[0] for name in seen["train"]} == {"train"}
+    assert sorted(seen["holdout"]) == [f"val/{a}/{n:04}.png" for a in "ab" for n in range(6, 10)]
+
+
+def test_images_without_a_split_are_held_out_by_sample_as_much_of_each_label(
+    tmp_path: Path,
+) -> None:
+    for place, label in enumerate("ab"):
+        write_images(tmp_path / "in" / label, 8, first=8 * place)
+    catalog = open_catalog(pack_images(tmp_path / "in", tmp_path / "p", executor=HERE).path)
+    job = job_of(frames=1, stride=1, holdout=0.25, batch_size=4)
+    with open_feed(job, catalog) as feed:
+        trained = {name for _ in range(6) for name in next(feed).video_ids}
+    with open_feed(job, catalog, split="holdout") as feed:
+        held = [name for batch in feed for name in batch.video_ids]
+    assert len(trained) == 12 and sorted(name[0] for name in held) == ["a", "a", "b", "b"]
+    assert not trained & set(held) and len(trained | set(held)) == 16
+
+
+def test_folders_of_frames_without_a_split_are_held_out_by_time(tmp_path: Path) -> None:
+    write_images(tmp_path / "in" / "walk", 40)
+    pack = pack_images(tmp_path / "in", tmp_path / "p", kind="frames", executor=HERE)
+    job = job_of(frames=2, stride=1, holdout=0.25, batch_size=2, eval_clips_per_video=2)
+    with open_feed(job, open_catalog(pack.path), split="holdout") as feed:
+        indices = np.concatenate([batch.frame_indices_BT.ravel() for batch in feed])
+    assert indices.min() >= 30

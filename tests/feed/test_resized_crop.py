@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from filmgate.catalog import Catalog, index_videos
+from filmgate.catalog.order_over import order_over
 from filmgate.errors import UserError
 from filmgate.feed import open_feed
-from filmgate.feed.clip_maker import order_over
 from filmgate.feed.cropper import grid_of
 from tests.feed.conftest import job_of
 from tests.feed.test_feed import all_same, batches, take

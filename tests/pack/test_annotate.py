@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from filmgate.catalog import open_catalog
 from filmgate.errors import UserError
 from filmgate.pack import Pack
 from filmgate.pack.annotate import AnnotationRules
@@ -389,3 +390,33 @@ def test_an_image_file_is_enough_for_a_box(tmp_path: Path) -> None:
     write_image(tmp_path / "in" / "0000.png")
     file = coco(tmp_path / "in", [{"image_id": 10, "category_id": 1, "bbox": [1, 1, 5, 5]}])
     assert len(packed(tmp_path / "in", file).objects(0)) == 1
+
+
+def test_a_coco_file_says_the_split_that_its_name_says(tmp_path: Path) -> None:
+    folder = write_images(tmp_path / "images", 4)
+    words = []
+    for split, numbers in (("train2017", (0, 1)), ("val2017", (2,))):
+        images = [{"id": n, "file_name": f"{n:04}.png"} for n in numbers]
+        path = tmp_path / f"instances_{split}.json"
+        path.write_text(json.dumps({"images": images, "categories": [], "annotations": []}))
+        words.append(f"coco:{path}")
+    pack = packed(folder, *words)
+    assert pack.column("split").to_pylist() == ["train", "train", "val", None]
+    assert open_catalog(pack.path).splits == ["train", "train", "val", None]
+    images = [{"id": 0, "file_name": "0002.png"}]
+    (tmp_path / "test.json").write_text(
+        json.dumps({"images": images, "categories": [], "annotations": []})
+    )
+    with pytest.raises(UserError, match=r"0002\.png is val in .* and test in test\.json"):
+        packed(folder, *words, f"coco:{tmp_path / 'test.json'}")
+
+
+def test_a_split_changes_the_digests_of_pack_and_catalog(tmp_path: Path) -> None:
+    plain = packed(write_images(tmp_path / "a" / "images", 3))
+    again = packed(write_images(tmp_path / "b" / "val" / "images", 3))
+    (tmp_path / "c" / "images" / "val").mkdir(parents=True)
+    split = packed(write_images(tmp_path / "c" / "images" / "val", 3).parent)
+    digests = [open_catalog(one.path).digest for one in (plain, again)]
+    assert digests[0] == digests[1], "a folder above the packed one says nothing"
+    assert split.column("split").to_pylist() == ["val"] * 3
+    assert split.header.digest != plain.header.digest

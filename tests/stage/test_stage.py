@@ -79,7 +79,7 @@ def test_a_budget_takes_the_videos_that_the_first_epoch_shows_first(tmp_path: Pa
     staged = stage_videos(catalog, tmp_path / "hot", wanted, QUICK)
     assert (staged.num_hot, staged.num_over_budget) == (3, 3)
     assert staged.bytes_hot <= 350_000
-    from filmgate.feed.clip_maker import order_over
+    from filmgate.catalog.order_over import order_over
 
     order = order_over(job, catalog, "train", catalog.frame_table)
     first = list(dict.fromkeys(order.video_of(number) for number in range(order.epoch_size)))

@@ -196,6 +196,7 @@ def _facts(summary: RunSummary) -> list[tuple[str, str]]:
         ("frame sizes", counts(summary.frame_sizes)),
         ("labels", counts(summary.labels) if summary.labels else "none"),
         *([] if summary.copies is None else _copy_facts(summary.copies)),
+        *([] if summary.held_out is None else [("held out", summary.held_out)]),
         ("learnt", "the label" if summary.target == "label" else "which video a clip comes from"),
         (
             "model parameters",

@@ -20,19 +20,26 @@ from filmgate.app.interrupt import interruptible
 from filmgate.app.machine_line import machine_line
 from filmgate.app.report import write_report
 from filmgate.app.run_copies import training_catalog
-from filmgate.app.run_summary import LeftOutVideo, RunCopies, RunSummary, SkippedClip
+from filmgate.app.run_summary import (
+    LeftOutVideo,
+    RunCopies,
+    RunSummary,
+    SkippedClip,
+    describe_held_out,
+)
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog, summarise
 from filmgate.catalog.find import check_roots
 from filmgate.catalog.labels import Labels
+from filmgate.catalog.order_over import order_over
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
-from filmgate.feed.clip_maker import order_over
 from filmgate.feed.targets import choose_targets
 from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
 from filmgate.spec import Job, load_job
 from filmgate.train import TrainResult
+from filmgate.units import counted
 
 RUN_FILE = "run.json"
 DEMO_NAME = "demo"
@@ -152,7 +159,7 @@ def _summary(
         frame_sizes=facts.sizes,
         labels=facts.labels,
         warnings=[
-            f"{_count(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; "
+            f"{counted(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; "
             f"{one.advice}"
             for one in facts.warnings
         ],
@@ -169,6 +176,7 @@ def _summary(
         accuracy=result.accuracy,
         chance=result.chance,
         why_not_scored=result.why_no_accuracy,
+        held_out=describe_held_out(held_out),
         num_not_held_out=held_out.num_not_held_out,
         num_holdout_clips=result.num_holdout_clips,
         classes=result.class_scores,
@@ -183,10 +191,6 @@ def _summary(
             "samples": result.samples_digest,
         },
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _seconds_at_work(folder: Path) -> float:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from math import sqrt
 from typing import Literal
 
+from filmgate.catalog.order import Order
 from filmgate.prepare.recipe import Recipe
 from filmgate.records import Header, Record
 from filmgate.spec import Job
 from filmgate.train.result import ClassScore
+from filmgate.units import counted, format_share
 
 
 class LeftOutVideo(Record, frozen=True):
@@ -97,6 +99,9 @@ class RunSummary(Record, frozen=True):
     """Accuracy of guessing the largest class, 0..1."""
     why_not_scored: str | None = None
     """One clause when ``accuracy`` is None."""
+    held_out: str | None = None
+    """What is evaluated: by time, by sample or by split; None: a run from before there were others.
+    """
     num_not_held_out: int = 0
     """Videos too short to give a clip on both sides of the held-out border."""
     num_holdout_clips: int | None = None
@@ -132,6 +137,22 @@ def describe_copies(copies: RunCopies) -> str:
     recipe = copies.recipe
     what = "the videos as they are" if recipe is None else f"a training copy, {recipe.layout.label}"
     return f"{what}: {copies.why}"
+
+
+def describe_held_out(order: Order) -> str:
+    """``by time: the last 25 % of each of 8 videos``, or which rows are held out as a whole."""
+    rows = order.rows
+    if rows is None:
+        if not order.num_held_out:
+            return "nothing"
+        share = f"the last {format_share(order.facts.holdout)}"
+        return f"by time: {share} of each of {counted(order.num_held_out, 'video')}"
+    what = f"{order.num_held_out} of {order.num_videos} rows"
+    if rows.by == "sample":
+        return f"by sample: {what}, as much of each label"
+    told = f"by split column: {what} are {rows.evaluated}, {order.num_trained} are trained on"
+    alone = f", {rows.num_left_alone} are left alone" if rows.num_left_alone else ""
+    return told + alone
 
 
 def describe_score(summary: RunSummary) -> str:

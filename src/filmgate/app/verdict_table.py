@@ -45,6 +45,8 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
         ("loss", f"{loss} after {summary.steps} steps"),
         ("held-out score", describe_score(summary)),
     ]
+    if summary.held_out is not None:
+        rows.append(("held out", summary.held_out))
     if summary.copies is not None:
         rows.insert(1, ("trained from", describe_copies(summary.copies)))
     if summary.num_padded:

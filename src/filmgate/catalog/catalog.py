@@ -19,6 +19,7 @@ from filmgate.catalog.rows import SCHEMA_VERSION, CatalogHeader, LeftOut, VideoR
 from filmgate.catalog.store import (
     DIGEST_KEY,
     FRAMES_SCHEMA,
+    LATER_COLUMNS,
     LEFT_OUT_SCHEMA,
     VIDEOS_SCHEMA,
     frame_table_from_row,
@@ -73,6 +74,12 @@ class Catalog:
         return labels
 
     @cached_property
+    def splits(self) -> list[str | None]:
+        """Split of each video; None where it was not told."""
+        splits: list[str | None] = self.column("split").to_pylist()
+        return splits
+
+    @cached_property
     def left_out(self) -> list[LeftOut]:
         """Files that cannot be used, each with the reason."""
         return self._left_out.records(LeftOut)
@@ -114,7 +121,7 @@ class _ParquetRows:
     def _file(self) -> pq.ParquetFile:
         with self._reading():
             file = pq.ParquetFile(self.path, memory_map=True, page_checksum_verification=True)
-            if not file.schema_arrow.equals(self.schema):
+            if not file.schema_arrow.equals(self._schema_of(file)):
                 raise OSError("it has other columns")
         if (file.schema_arrow.metadata or {}).get(DIGEST_KEY) != self.digest.encode():
             raise UserError(
@@ -122,6 +129,13 @@ class _ParquetRows:
                 hint="index the videos again; indexing was interrupted or files were mixed",
             )
         return file
+
+    def _schema_of(self, file: pq.ParquetFile) -> pa.Schema:
+        """What the file should have, less the later columns that it lacks."""
+        there = file.schema_arrow.names
+        return pa.schema(
+            [one for one in self.schema if one.name in there or one.name not in LATER_COLUMNS]
+        )
 
     @cached_property
     def _first_rows(self) -> NDArray[np.int64]:
@@ -154,6 +168,9 @@ class _ParquetRows:
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of every row."""
         with self._reading():
+            if name in LATER_COLUMNS and name not in self._file.schema_arrow.names:
+                num_rows = self._file.metadata.num_rows
+                return pa.chunked_array([pa.nulls(num_rows, self.schema.field(name).type)])
             return self._file.read(columns=[name], use_threads=False).column(name)
 
     def check(self, file_digest: str | None) -> None:

@@ -84,6 +84,10 @@ class ClipFrames:
             return border, num_frames
         return 0, border if self.is_divided(slice(video, video + 1))[0] else num_frames
 
+    def everything(self, video: int) -> tuple[int, int]:
+        """The same, where a video is trained on or evaluated as a whole."""
+        return 0, int(self.num_frames_V[video])
+
     def num_starts(self, video: int, first: int, limit: int) -> int:
         """Frames from ``first`` on at which a whole clip below ``limit`` can start; 0 for none."""
         if self.stride is not None:

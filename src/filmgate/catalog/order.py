@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,13 +22,13 @@ from filmgate.catalog.augmentation import (
     draw_resized_crop,
 )
 from filmgate.catalog.clip_frames import SHORT_HINT, ClipFrames
+from filmgate.catalog.held_out import RowDivision
 from filmgate.catalog.order_facts import OrderFacts, order_keys
 from filmgate.catalog.permutation import Permutation, below, draw, share
 from filmgate.catalog.rectangle import ResizedCrop, Size
 from filmgate.catalog.sample import Sample
-from filmgate.catalog.turns import EqualTurns, Turns, weighted_turns
+from filmgate.catalog.turns import Turns, equal_turns, weighted_turns
 from filmgate.errors import UserError
-from filmgate.records import digest_bytes
 
 LAST_SHARE = 1 - 2.0**-20
 """Where the last window lies on a side with fewer than a million pixels to spare."""
@@ -42,12 +41,15 @@ class Order:
     facts: OrderFacts
     clip_frames: ClipFrames
     weights_V: NDArray[np.float64] | None = None
-    """How often each video is shown, in proportion; None for all the same."""
+    """How often each video is shown, in proportion, 0 for what is held out; None for all the same.
+    """
+    rows: RowDivision | None = None
+    """Which rows are trained on and which are evaluated; None: all are both, divided by time."""
 
     @cached_property
     def digest(self) -> str:
         """The digest of the facts."""
-        return digest_bytes(msgspec.json.encode(self.facts))
+        return self.facts.digest
 
     @property
     def num_videos(self) -> int:
@@ -57,7 +59,17 @@ class Order:
     @property
     def epoch_size(self) -> int:
         """Training samples in one epoch."""
-        return self.num_videos * self.facts.clips_per_video
+        return self.num_trained * self.facts.clips_per_video
+
+    @property
+    def num_trained(self) -> int:
+        """Videos that are trained on, as far as their weights allow."""
+        return self.num_videos if self.rows is None else len(self.rows.trained_rows)
+
+    @property
+    def num_held_out(self) -> int:
+        """Videos that are evaluated, in part or as a whole."""
+        return len(self._held_out_rows)
 
     @property
     def num_samples(self) -> int | None:
@@ -74,12 +86,14 @@ class Order:
     @property
     def num_not_held_out(self) -> int:
         """Videos that have no held-out part because they are too short, although one was asked."""
-        return self.num_videos - len(self._held_out_rows) if self.facts.holdout else 0
+        if self.rows is not None or not self.facts.holdout:
+            return 0
+        return self.num_videos - len(self._held_out_rows)
 
     @property
     def num_never_shown(self) -> int:
-        """Videos that have no share of a training epoch."""
-        return self.num_videos - self._turns.num_shown
+        """Videos that have no share of a training epoch, those apart that are held out whole."""
+        return self.num_trained - self._turns.num_shown
 
     def is_shown(self, video: int) -> bool:
         """Whether the video has a share of a training epoch."""
@@ -205,7 +219,8 @@ class Order:
     ) -> tuple[NDArray[np.int64], bool]:
         """(T,) frames of the clip, and whether it had to be padded."""
         frames, split = self.clip_frames, self.facts.split
-        first, limit = frames.bounds(video, split)
+        by_time = self.rows is None
+        first, limit = frames.bounds(video, split) if by_time else frames.everything(video)
         if self.facts.sampling == "uniform":
             where_T = self._places_in_parts(number, attempt)
             return frames.uniform(video, first, limit, where_T)
@@ -260,12 +275,14 @@ class Order:
     @cached_property
     def _turns(self) -> Turns:
         if self.weights_V is None:
-            clips_per_video = self.facts.clips_per_video
-            return EqualTurns(num_videos=self.num_videos, clips_per_video=clips_per_video)
+            rows = None if self.rows is None else self.rows.trained_rows
+            return equal_turns(self.num_videos, self.facts.clips_per_video, rows)
         return weighted_turns(self.weights_V, self.epoch_size, self._key("turns"))
 
     @cached_property
     def _held_out_rows(self) -> NDArray[np.int64]:
+        if self.rows is not None:
+            return self.rows.held_out_rows
         return np.flatnonzero(self.clip_frames.is_divided(slice(None)))
 
     @property

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
 from blake3 import blake3
 
 from filmgate.catalog.clip_frames import Short, Split
-from filmgate.records import Record
+from filmgate.catalog.held_out import HeldOutBy
+from filmgate.records import Record, digest_bytes
 from filmgate.spec import Augment, Clip, Job
 
 ORDER_VERSION = 1
@@ -62,6 +64,17 @@ class OrderFacts(Record, frozen=True, kw_only=True):
     start_multiple: int = 1
     """Clips begin on multiples of so many frames, where a whole clip has room for it: on the
     references of a training copy that is laid out for this stride. 1: anywhere."""
+    held_out_by: HeldOutBy = "time"
+    """What is evaluated: the end of each video, or whole rows, by chance or as their split says."""
+
+    @property
+    def digest(self) -> str:
+        """Over all of them. Orders by time have the digest that they had before there were others,
+        so that what was begun goes on."""
+        told = msgspec.to_builtins(self)
+        if self.held_out_by == "time":
+            del told["held_out_by"]
+        return digest_bytes(msgspec.json.encode(told))
 
 
 def order_facts(

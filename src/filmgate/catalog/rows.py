@@ -9,6 +9,9 @@ SCHEMA = "filmgate.catalog"
 SCHEMA_VERSION = 2
 """Raised whenever the meaning of a row or of a frame table changes; older rows are read anew."""
 
+PACK_CONTAINER = "pack"
+"""What stands for the container of images in a pack: by themselves, or the frames of a video."""
+
 
 class FileStamp(Record, frozen=True):
     """What tells, without reading it, that a file is still the same."""
@@ -40,6 +43,8 @@ class VideoRow(VideoFacts, frozen=True, kw_only=True):
     """The file when it was read."""
     source_digest: str | None = None
     """Content digest of the video that it is a copy of; None for one that is no training copy."""
+    split: str | None = None
+    """``train``, ``val`` or ``test`` where it was told; trained on, or evaluated, as a whole."""
 
 
 class CopyFacts(Record, frozen=True):
@@ -76,7 +81,7 @@ class CatalogHeader(Record, frozen=True):
 
     header: Header
     digest: str
-    """Over content digests, labels and frame counts in row order."""
+    """Over content digests, labels, frame counts, and splits where there are any, in row order."""
     roots: list[str]
     """The files and folders that were indexed."""
     num_videos: int

@@ -44,8 +44,11 @@ VIDEOS_SCHEMA = pa.schema(
         ("max_frames_between_entry_points", _INT), ("access", _TEXT), ("access_reason", _TEXT),
         ("index_from", _TEXT), ("index_reason", _TEXT), ("times_from", _TEXT),
         ("mixed_sizes", pa.bool_()), ("damage", pa.list_(_TEXT)), ("source_digest", _TEXT),
+        ("split", _TEXT),
     ]
 )  # fmt: skip
+LATER_COLUMNS = frozenset({"split"})
+"""Columns that catalogs from before lack; there they are null."""
 LEFT_OUT_SCHEMA = pa.schema(
     [("video_id", _TEXT), ("path", _TEXT), ("reason", _TEXT), ("stamp", _STAMP)]
 )

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from filmgate.catalog.catalog import Catalog
+from filmgate.catalog.rows import PACK_CONTAINER
 from filmgate.records import Record
 
 FAR_APART_FRAMES = 120
@@ -113,7 +114,7 @@ _KINDS: dict[str, tuple[Callable[[Row], bool], str, str]] = {
         "nothing needs doing: each frame is resized on its own; check that it is one scene",
     ),
     "short": (
-        lambda row: row["duration_seconds"] < SHORT_SECONDS,
+        lambda row: row["duration_seconds"] < SHORT_SECONDS and not _is_still(row),
         f"shorter than {SHORT_SECONDS:g} s",
         "data.short says what a clip does that is longer than its video",
     ),
@@ -129,7 +130,7 @@ def summarise(catalog: Catalog) -> CatalogSummary:
             "video_id", "codec", "width", "height", "duration_seconds", "num_frames", "stamp",
             "is_variable_rate", "interlacing", "rotation_degrees", "mirrored", "bits_per_sample",
             "color_transfer", "access", "max_frames_between_entry_points", "mixed_sizes", "damage",
-            "sample_aspect",
+            "sample_aspect", "container",
         )
     }  # fmt: skip
     labels = [label for label in catalog.labels if label is not None]
@@ -154,6 +155,11 @@ def summarise(catalog: Catalog) -> CatalogSummary:
         left_out_reasons=_count([one.reason for one in catalog.left_out]),
         warnings=_warnings(columns) + _of_the_whole(catalog, _count(sizes)),
     )
+
+
+def _is_still(row: Row) -> bool:
+    """An image by itself, which is no video that ended early."""
+    return bool(row["num_frames"] == 1 and row["container"] == PACK_CONTAINER)
 
 
 def _count(values: list[str]) -> dict[str, int]:

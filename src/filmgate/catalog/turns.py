@@ -73,6 +73,45 @@ class EqualTurns:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class TurnsOfSome:
+    """Equal turns of some of the videos."""
+
+    rows: NDArray[np.int64]
+    """Which, ascending."""
+    turns: EqualTurns
+    """Over their places in ``rows``."""
+
+    def video(self, epoch: int, item: int) -> int:
+        """One of them."""
+        return int(self.rows[self.turns.video(epoch, item)])
+
+    def items(self, epoch: int, video: int) -> range:
+        """None of one that is not among them."""
+        return self.turns.items(epoch, self._place(video)) if self.is_shown(video) else range(0)
+
+    def turn(self, epoch: int, item: int) -> int:
+        """Exact."""
+        return self.turns.turn(epoch, item)
+
+    @property
+    def num_shown(self) -> int:
+        """All of them."""
+        return len(self.rows)
+
+    def is_shown(self, video: int) -> bool:
+        """Whether it is one of them."""
+        place = self._place(video)
+        return place < len(self.rows) and bool(self.rows[place] == video)
+
+    def other(self, video: int, chance: int) -> int:
+        """Any of them but the video itself."""
+        return int(self.rows[self.turns.other(self._place(video), chance)])
+
+    def _place(self, video: int) -> int:
+        return int(np.searchsorted(self.rows, video))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WeightedTurns:
     """Every video as often as its share of an epoch says, rounded up or down by the epoch's chance.
 
@@ -145,6 +184,16 @@ def weighted_turns(weights_V: NDArray[np.float64], size: int, key: bytes) -> Wei
     ends_V = np.cumsum(weights_V) / np.sum(weights_V)
     ends_V[int(np.flatnonzero(weights_V)[-1]) :] = 1.0
     return WeightedTurns(ends_V=ends_V, size=size, key=key)
+
+
+def equal_turns(
+    num_videos: int, clips_per_video: int, rows: NDArray[np.int64] | None
+) -> EqualTurns | TurnsOfSome:
+    """Turns of all videos alike, or of those ``rows``."""
+    if rows is None:
+        return EqualTurns(num_videos=num_videos, clips_per_video=clips_per_video)
+    inner = EqualTurns(num_videos=len(rows), clips_per_video=clips_per_video)
+    return TurnsOfSome(rows=rows, turns=inner)
 
 
 def balanced_weights(labels: list[str | None]) -> NDArray[np.float64]:

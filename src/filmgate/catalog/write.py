@@ -55,5 +55,10 @@ def write_catalog(
 
 
 def _digest(rows: Sequence[VideoRow]) -> str:
-    lines = [f"{row.content_digest}\0{row.label or ''}\0{row.num_frames}\n" for row in rows]
-    return digest_bytes(*(line.encode() for line in lines))
+    return digest_bytes(*(_line(row).encode() for row in rows))
+
+
+def _line(row: VideoRow) -> str:
+    """A split is said where there is one, so that catalogs without keep their digest."""
+    split = "" if row.split is None else f"\0{row.split}"
+    return f"{row.content_digest}\0{row.label or ''}\0{row.num_frames}{split}\n"

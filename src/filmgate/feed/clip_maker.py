@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.clip_frames import Split
-from filmgate.catalog.make_order import make_order
 from filmgate.catalog.order import Order
+from filmgate.catalog.order_over import order_over
 from filmgate.catalog.sample import Sample
-from filmgate.catalog.weights import read_weights
 from filmgate.errors import UnreadableVideo, UserError, VideoError
 from filmgate.feed.colour import UnsupportedColour
 from filmgate.feed.frame_store import FrameStore, KeptVideo, fill_of
@@ -247,26 +246,6 @@ def make_clip_maker(
             hint="leave the weights as they are while they are in use; start again",
         )
     return ClipMaker(job, order, videos, store)
-
-
-def order_over(
-    job: Job, catalog: Catalog, split: Split, frame_table: Callable[[int], FrameTable]
-) -> Order:
-    """The order of a job's clips over a catalog. Raises UserError as ``make_order``."""
-    needs_durations = job.clip.fps is not None and job.data.holdout > 0
-    return make_order(
-        job,
-        split,
-        catalog_digest=catalog.digest,
-        num_frames_V=catalog.num_frames,
-        duration_seconds_V=(
-            catalog.column("duration_seconds").to_numpy() if needs_durations else None
-        ),
-        frame_table=frame_table,
-        labels=lambda: catalog.labels,
-        weights=lambda file: read_weights(file, catalog),
-        reference_every=catalog.header.copy.reference_every if catalog.header.copy else 1,
-    )
 
 
 def sample_of(order: Order, task: Task) -> Sample:

@@ -11,9 +11,10 @@ from filmgate.catalog import Catalog
 from filmgate.catalog.augmentation import is_mixed
 from filmgate.catalog.clip_frames import Split
 from filmgate.catalog.order import Order
+from filmgate.catalog.order_over import order_over
 from filmgate.errors import UserError
 from filmgate.feed.arena import ArenaPlan, ClipShape, create_arena, private_arena, slot_bytes
-from filmgate.feed.clip_maker import make_clip_maker, order_over
+from filmgate.feed.clip_maker import make_clip_maker
 from filmgate.feed.courier import Courier
 from filmgate.feed.crew import Crew
 from filmgate.feed.division import Division, check_pairs, check_ranks

@@ -105,6 +105,11 @@ def mask_folders(wanted: Sequence[str]) -> list[Path]:
     return [path.resolve() for kind, path in parted if kind in ("masks", "instances")]
 
 
+def coco_files(wanted: Sequence[str]) -> list[Path]:
+    """The COCO files among them, which may say in their names what split they list."""
+    return [path for kind, path in map(_parted, wanted) if kind == "coco"]
+
+
 def write_annotations(path: Path, annotations: Annotations, digest: str) -> AnnotationFacts:
     """Write them, and tell what they are."""
     write_objects(path, annotations.objects, digest)

@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from filmgate.catalog import LeftOut, VideoRow
-from filmgate.catalog.rows import FileStamp
+from filmgate.catalog.rows import PACK_CONTAINER, FileStamp
 from filmgate.catalog.store import rows_from_table
 from filmgate.catalog.write import write_catalog
-from filmgate.pack.rows import CONTAINER, PackedImage
+from filmgate.pack.rows import PackedImage
 from filmgate.records import digest_bytes
 from filmgate.video import EntryPoints, FrameTable
 
@@ -101,7 +101,7 @@ def _row(run: _Run, root: Path, fps: Fraction) -> VideoRow:
         duration_seconds=table.duration_seconds,
         # Nothing is asked of the loose files any more; the shards have digests of their own.
         stamp=FileStamp(size_bytes=run.num_bytes, mtime_ns=0, inode=0),
-        container=CONTAINER,
+        container=PACK_CONTAINER,
         codec=first.codec,
         pixel_format=first.pixel_format,
         width=first.width,
@@ -126,6 +126,7 @@ def _row(run: _Run, root: Path, fps: Fraction) -> VideoRow:
         index_reason=None,
         times_from="frame-rate",
         mixed_sizes=run.has_mixed_sizes,
+        split=first.split,
     )
 
 

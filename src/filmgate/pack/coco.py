@@ -56,13 +56,7 @@ class _File(msgspec.Struct):
 
 def read_coco(path: Path, names: ImageNames, faults: Faults) -> tuple[list[str], Iterator[Drawn]]:
     """Class names, by category id, and the objects. Raises UserError for a file of another kind."""
-    try:
-        file = msgspec.json.decode(path.read_bytes(), type=_File)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", hint="check its path") from None
-    except msgspec.DecodeError as error:
-        hint = "COCO files have images, annotations and categories"
-        raise UserError(f"{path} is no COCO file: {error}", hint=hint) from None
+    file = _read(path)
     categories = sorted(file.categories, key=lambda one: one.id)
     _refuse_twins(path, categories)
     ids = [one.id for one in categories]
@@ -70,6 +64,22 @@ def read_coco(path: Path, names: ImageNames, faults: Faults) -> tuple[list[str],
         gap = f"{path.name}: ids {ids[0]} to {ids[-1]} for {len(ids)} categories"
         faults.note("category-gap", gap, done="kept")
     return [one.name for one in categories], _objects(path, file, names, faults)
+
+
+def coco_rows(path: Path, names: ImageNames) -> list[int]:
+    """Rows of the images that the file lists, as far as each name means one."""
+    found = (names.rows_of(image.file_name) for image in _read(path).images)
+    return [rows[0] for rows in found if len(rows) == 1]
+
+
+def _read(path: Path) -> _File:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_File)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", hint="check its path") from None
+    except msgspec.DecodeError as error:
+        hint = "COCO files have images, annotations and categories"
+        raise UserError(f"{path} is no COCO file: {error}", hint=hint) from None
 
 
 def _refuse_twins(path: Path, categories: list[_Category]) -> None:

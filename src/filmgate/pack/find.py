@@ -96,6 +96,13 @@ def split_of(image_id: str) -> str | None:
     return None
 
 
+def split_of_file(path: Path) -> str | None:
+    """The one that a word of an annotation file's name says: ``instances_val2017.json``."""
+    words = re.split(r"[^a-z]+", path.stem.lower())
+    named = {_SPLITS[word] for word in words if word in _SPLITS}
+    return named.pop() if len(named) == 1 else None
+
+
 def frame_number_of(name: str) -> int | None:
     """The last number in a file's name, its ending apart: 12 of ``shot3_000012.png``."""
     numbers = re.findall(r"\d+", PurePosixPath(name).stem)

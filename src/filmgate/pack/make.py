@@ -23,12 +23,13 @@ from filmgate.pack.annotate import (
     AnnotationRules,
     Annotations,
     annotate,
+    coco_files,
     mask_folders,
     write_annotations,
 )
 from filmgate.pack.arrow_file import write_arrow
 from filmgate.pack.catalog_rows import write_pack_catalog
-from filmgate.pack.find import FoundImage, Kind, find_images, gaps_between, split_of
+from filmgate.pack.find import FoundImage, Kind, find_images, gaps_between
 from filmgate.pack.reader import INDEX_FILE, Pack, open_pack
 from filmgate.pack.rows import SCHEMA, SCHEMA_VERSION, PackHeader
 from filmgate.pack.shard import (
@@ -40,6 +41,7 @@ from filmgate.pack.shard import (
     table_name,
     write_shard,
 )
+from filmgate.pack.splits import splits_of
 from filmgate.records import Header, digest_bytes, digest_file, write_record
 from filmgate.work import Limits, Task, do_work
 from filmgate.work.executor import Executor
@@ -99,6 +101,7 @@ def pack_images(
     left_out = [*found.left_out, *(one for made in shards.made.values() for one in made.left_out)]
     table = _merged(out, list(shards.made), labels_by_image)
     table = _lying_alike(table, root, left_out)
+    table = _with_texts(table, "split", splits_of(table, coco_files(annotations)))
     left_out.sort(key=lambda one: one.video_id)
     if not table.num_rows:
         raise _nothing_usable(left_out)
@@ -157,15 +160,16 @@ def _do(
 
 
 def _merged(out: Path, shards: Sequence[str], labels: dict[str, str | None]) -> pa.Table:
-    """The rows of all shards, with labels and splits."""
+    """The rows of all shards, with labels."""
     parts = [pq.read_table(out / table_name(name), schema=IMAGES_SCHEMA) for name in shards]
     table = pa.concat_tables(parts).combine_chunks()
     found_labels = [labels[video_id] for video_id in table.column("video_id").to_pylist()]
-    splits = [split_of(image_id) for image_id in table.column("image_id").to_pylist()]
-    for name, values in (("label", found_labels), ("split", splits)):
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, IMAGES_SCHEMA.field(name), pa.array(values, pa.string()))
-    return table
+    return _with_texts(table, "label", found_labels)
+
+
+def _with_texts(table: pa.Table, name: str, values: list[str | None]) -> pa.Table:
+    place = table.schema.get_field_index(name)
+    return table.set_column(place, IMAGES_SCHEMA.field(name), pa.array(values, pa.string()))
 
 
 def _lying_alike(table: pa.Table, root: Path, left_out: list[LeftOut]) -> pa.Table:
@@ -229,7 +233,9 @@ def _publish(
 
 
 def _digest(table: pa.Table, drawn: Annotations | None) -> str:
-    names = ("image_id", "content_digest", "label", "frame_number")
+    names = ["image_id", "content_digest", "label", "frame_number"]
+    if table.column("split").null_count < table.num_rows:
+        names.append("split")
     columns = [table.column(name).to_pylist() for name in names]
     lines = [f"{'|'.join(map(str, row))}\n".encode() for row in zip(*columns, strict=True)]
     return digest_bytes(*lines, drawn.digest.encode() if drawn else b"")

@@ -10,8 +10,6 @@ from filmgate.records import Header, Record
 SCHEMA = "filmgate.pack"
 SCHEMA_VERSION = 1
 """Raised when a reader of the old layout would misread the new one."""
-CONTAINER = "pack"
-"""What the catalog of a pack calls the container of its videos."""
 
 
 class PackedImage(Record, frozen=True, kw_only=True):
@@ -44,7 +42,7 @@ class PackedImage(Record, frozen=True, kw_only=True):
     label: str | None = None
     """What it shows; None where it was not labelled."""
     split: str | None = None
-    """``train``, ``val`` or ``test`` where a folder on its path says so; the feed does not look."""
+    """``train``, ``val`` or ``test``, where a folder on its path or an annotation file says so."""
     video_id: str
     """Whom it belongs to in the catalog: its own id, or that of its folder of frames."""
     frame_number: int | None = None
@@ -100,7 +98,8 @@ class PackHeader(Record, frozen=True):
     header: Header
     """Its inputs are the annotation files."""
     digest: str
-    """Over ids, content digests, labels, frame numbers and annotations, in row order."""
+    """Over ids, content digests, labels, frame numbers, splits where there are any, and
+    annotations, in row order."""
     kind: Literal["images", "frames"]
     """Whether each image stands by itself or each folder of them is a video."""
     root: str

@@ -333,6 +333,7 @@ class _Copies:
             duration_seconds=made.duration_seconds,
             stamp=stamp,
             source_digest=source.content_digest,
+            split=source.split,
         )
 
     def _table(self, row: int, made: CopyMade | None, job: CopyJob) -> FrameTable:

@@ -98,7 +98,9 @@ class Data(Record, frozen=True, forbid_unknown_fields=True):
     """``label``: the catalog's label; ``source``: which video a clip comes from; ``auto``: labels
     where every video has one and they are at least two, otherwise source."""
     holdout: Fraction01 = 0.25
-    """Last share of each video's time that is kept for evaluation; no clip crosses the border."""
+    """Last share of each video's time that is kept for evaluation; no clip crosses the border. Of
+    images in a pack, that share of the images; not looked at where the catalog's rows are of
+    ``train`` and ``val`` or ``test``, which decide then."""
     clips_per_video: Positive = 1
     """Training clips of each video in one epoch."""
     eval_clips_per_video: Positive = 8

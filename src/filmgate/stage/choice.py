@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from filmgate.catalog import Catalog
+from filmgate.catalog.order_over import order_over
 from filmgate.catalog.query import rows_where
 from filmgate.catalog.tiers import hot_name
 from filmgate.errors import UserError
-from filmgate.feed.clip_maker import order_over
 from filmgate.spec import Job
 
 

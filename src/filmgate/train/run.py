@@ -24,6 +24,7 @@ from filmgate.train.repeatable import choose_device, device_name, repeatable
 from filmgate.train.request import Origin, Value, keys_digest, outcome_keys, refuse_other_job
 from filmgate.train.result import SCHEMA, SCHEMA_VERSION, ClassScore, TrainResult
 from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
+from filmgate.train.unscored import ALL_FAILED, why_unscored
 from filmgate.work.cores import num_usable_cores
 
 OnProgress = Callable[[int, int, str], None]
@@ -211,6 +212,8 @@ class _Attempt:
 
     def _evaluate(self, learner: Learner, progress: Progress) -> Score | None:
         """The held-out score; a stop meanwhile leaves the commit as it is."""
+        if why_unscored(self.job, self.catalog) is not None:
+            return None
         started = time.perf_counter()
         try:
             with (
@@ -273,7 +276,7 @@ class _Attempt:
             holdout_loss=score.loss if score else None,
             accuracy=score.accuracy if score else None,
             chance=score.chance if score else None,
-            why_no_accuracy=None if score else self._why_no_score(),
+            why_no_accuracy=None if score else why_unscored(self.job, self.catalog) or ALL_FAILED,
             num_holdout_clips=score.num_clips if score else 0,
             num_classes=learner.num_classes,
             class_names=feed.class_names,
@@ -295,11 +298,6 @@ class _Attempt:
         write_record(self.folder / "train.json", result)
         self.journal.write(Finish, step=progress.step)
         return result
-
-    def _why_no_score(self) -> str:
-        if self.job.data.holdout == 0 or self.job.data.eval_clips_per_video == 0:
-            return "data.holdout is 0"
-        return "no video is long enough to give a whole clip on both sides of the held-out border"
 
     def _inputs(self) -> dict[str, str]:
         return {"catalog": self.catalog.digest, "job": keys_digest(self.origin.keys)}
