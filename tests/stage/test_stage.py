@@ -84,7 +84,8 @@ def test_a_budget_takes_the_videos_that_the_first_epoch_shows_first(tmp_path: Pa
     order = order_over(job, catalog, "train", catalog.frame_table)
     first = list(dict.fromkeys(order.video_of(number) for number in range(order.epoch_size)))
     everything = choose(catalog, Wanted(job=job), kept_bytes=0)
-    assert [file.row for file in everything.files] == first
+    ids = catalog.column("video_id").to_pylist()
+    assert [file.title for file in everything.files] == [ids[row] for row in first]
     assert set(contents(tmp_path / "hot")) == {file.name for file in everything.files[:3]}
 
 
@@ -137,7 +138,7 @@ def test_nothing_that_can_be_staged_is_an_error(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path, num_videos=2)
     for path in (tmp_path / "nas").glob("*/*.mp4"):
         path.unlink()
-    with pytest.raises(UserError, match=r"none of 2 videos could be staged; cold/0\.mp4"):
+    with pytest.raises(UserError, match=r"none of 2 files could be staged; cold/0\.mp4"):
         stage_videos(catalog, tmp_path / "hot", rules=QUICK)
 
 

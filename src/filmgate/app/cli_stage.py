@@ -12,15 +12,15 @@ from filmgate.app.output import print_record
 
 
 def stage(
-    catalog: Annotated[Path, typer.Argument(help="Catalog of the videos that are to be hot.")],
+    catalog: Annotated[Path, typer.Argument(help="Catalog of videos, or pack, that is to be hot.")],
     to: Annotated[Path, typer.Option(help="Folder of the hot tier; opens as the same catalog.")],
     source: Annotated[
         str | None,
         typer.Option(
             "--from",
             metavar="FOLDER|URL",
-            help="Where the videos lie by their ids, for example s3://bucket/folder; none: where "
-            "the catalog says.",
+            help="Where the videos lie by their ids, or the pack, for example s3://bucket/folder; "
+            "none: where the catalog says.",
         ),
     ] = None,
     where: Annotated[
@@ -62,7 +62,7 @@ def stage(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy videos from slow storage or an object store to a fast disk, verified by content.
+    """Copy videos or packs from slow storage or an object store to a fast disk, verified by content.
 
     The same command again goes on from the last chunk. The feed reads each video where it is
     fastest.

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from filmgate.catalog.rows import FileStamp, VideoRow
-from filmgate.records import digest_file
+from filmgate.records import Header, Record, digest_file
 
 Tier = Literal["hot", "cold"]
 STAGE_FILE = "stage.json"
@@ -36,6 +36,18 @@ class Located:
     """None in a catalog of which nothing was staged."""
     lease: int | None = None
     """Descriptor that keeps the hot file from being evicted until it is closed."""
+
+
+class StageFacts(Record, frozen=True):
+    """``stage.json``: what makes a folder a staged catalog."""
+
+    header: Header
+    """Its input is the catalog."""
+    catalog: str
+    """Absolute path of the catalog that is staged."""
+    source: str | None
+    """Folder or URL below which the videos lie by their ids, or the shards of a pack; None: where
+    the catalog says, or in the folder of the pack."""
 
 
 def is_url(path: str) -> bool:
@@ -78,17 +90,29 @@ def locate(folder: Path, facts: VideoRow) -> Located:
     if not is_staged(folder):
         return Located(path=facts.path, stamp=facts.stamp, tier=None)
     hot = folder / hot_name(facts.content_digest, facts.path)
-    lease = _take_lease(hot)
+    lease = open_hot(hot, facts.content_digest, facts.stamp.size_bytes, facts.stamp.mtime_ns)
     if lease is None:
         return Located(path=facts.path, stamp=facts.stamp, tier="cold")
     status = os.fstat(lease)
-    as_staged = (facts.stamp.size_bytes, facts.stamp.mtime_ns)
-    is_right = (status.st_size, status.st_mtime_ns) == as_staged or _has_content(hot, facts)
-    if not is_right:
-        os.close(lease)
-        return Located(path=facts.path, stamp=facts.stamp, tier="cold")
     stamp = FileStamp(size_bytes=status.st_size, mtime_ns=status.st_mtime_ns, inode=status.st_ino)
     return Located(path=str(hot), stamp=stamp, tier="hot", lease=lease)
+
+
+def open_hot(path: Path, content_digest: str, size_bytes: int, mtime_ns: int) -> int | None:
+    """A descriptor of a hot file, which is not evicted until it is closed.
+
+    None when it is not there, is just being evicted, or is not as it was staged.
+    """
+    lease = _take_lease(path)
+    if lease is None:
+        return None
+    status = os.fstat(lease)
+    if (status.st_size, status.st_mtime_ns) == (size_bytes, mtime_ns):
+        return lease
+    if status.st_size == size_bytes and _has_content(path, content_digest):
+        return lease
+    os.close(lease)
+    return None
 
 
 def _take_lease(hot: Path) -> int | None:
@@ -108,10 +132,8 @@ def _take_lease(hot: Path) -> int | None:
     return descriptor
 
 
-def _has_content(hot: Path, facts: VideoRow) -> bool:
-    if hot.stat().st_size != facts.stamp.size_bytes:
-        return False
+def _has_content(hot: Path, content_digest: str) -> bool:
     try:
-        return digest_file(hot) == facts.content_digest
+        return digest_file(hot) == content_digest
     except OSError:
         return False

@@ -118,9 +118,12 @@ class OpenVideos:
     def _look_up(self, row: int) -> OpenVideo:
         if self._pack is not None:
             facts, reader = open_packed(self._catalog, self._pack, row)
-            orientation = orientation_of(facts)
             return OpenVideo(
-                facts=facts, reader=reader, orientation=orientation, tier=None, lease=None
+                facts=facts,
+                reader=reader,
+                orientation=orientation_of(facts),
+                tier=self._pack.tier_of(row),
+                lease=None,  # the pack holds its shards
             )
         facts = self._catalog.video(row)
         table = self._catalog.frame_table(row)

@@ -12,7 +12,7 @@ from filmgate.catalog import Catalog, VideoRow
 from filmgate.closing import Closing
 from filmgate.errors import UndecodableFrame, UnreadableVideo, UserError
 from filmgate.pack.catalog_rows import video_of_image
-from filmgate.pack.reader import Pack, open_pack
+from filmgate.pack.reader import PACK_FILE, Pack, open_pack
 from filmgate.video import FrameTable
 
 
@@ -57,7 +57,7 @@ def pack_beside(catalog: Catalog) -> Pack | None:
 
     Raises UserError when the two do not belong together.
     """
-    if not (catalog.path / "pack.json").exists():
+    if not (catalog.path / PACK_FILE).exists():
         return None
     pack = open_pack(catalog.path)
     if pack.header.catalog_digest != catalog.digest:

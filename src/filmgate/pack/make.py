@@ -30,7 +30,7 @@ from filmgate.pack.annotate import (
 from filmgate.pack.arrow_file import write_arrow
 from filmgate.pack.catalog_rows import write_pack_catalog
 from filmgate.pack.find import FoundImage, Kind, find_images, gaps_between
-from filmgate.pack.reader import INDEX_FILE, Pack, open_pack
+from filmgate.pack.reader import ANNOTATIONS_FILE, INDEX_FILE, PACK_FILE, Pack, open_pack
 from filmgate.pack.rows import SCHEMA, SCHEMA_VERSION, PackHeader
 from filmgate.pack.shard import (
     FOLDER,
@@ -204,7 +204,7 @@ def _publish(
     digest = _digest(table, drawn)
     index = out / INDEX_FILE
     write_arrow(index, table, digest)
-    facts = write_annotations(out / "annotations.arrow", drawn, digest) if drawn else None
+    facts = write_annotations(out / ANNOTATIONS_FILE, drawn, digest) if drawn else None
     write_pack_catalog(out, table, left_out, root, fps)
     numbers = table.column("frame_number").to_pylist()
     videos = table.column("video_id").to_pylist()
@@ -227,8 +227,12 @@ def _publish(
         left_out=left_out,
         num_ignored=num_ignored,
         annotations=facts,
+        shard_digests={
+            name: made.digest or digest_file(out / FOLDER / name)
+            for name, made in shards.made.items()
+        },
     )
-    write_record(out / "pack.json", header)
+    write_record(out / PACK_FILE, header)
     return header
 
 
@@ -248,7 +252,7 @@ def _remove_others(out: Path, header: PackHeader) -> None:
         if path.name not in kept and path.suffix in (".tar", ".parquet"):
             path.unlink()
     if header.annotations is None:
-        (out / "annotations.arrow").unlink(missing_ok=True)
+        (out / ANNOTATIONS_FILE).unlink(missing_ok=True)
 
 
 def _nothing_usable(left_out: list[LeftOut]) -> UserError:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import resource
 import threading
+import time
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -19,21 +20,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from filmgate.catalog.store import rows_from_table
+from filmgate.catalog.tiers import Tier
 from filmgate.closing import Closing
 from filmgate.errors import UnreadableVideo, UserError
 from filmgate.pack.annotated import FrameObjects, Objects
 from filmgate.pack.arrow_file import map_arrow
 from filmgate.pack.image import UnreadableImage, decode_image
+from filmgate.pack.places import PackFile, PackPlaces, shard_path
 from filmgate.pack.rows import PackedImage, PackHeader
 from filmgate.pack.shard import FOLDER, IMAGES_SCHEMA
 from filmgate.records import digest_bytes, digest_file, read_record
 
+PACK_FILE = "pack.json"
 INDEX_FILE = "images.arrow"
+ANNOTATIONS_FILE = "annotations.arrow"
 AHEAD_BYTES = 8_000_000
 """How far reading in order asks the kernel to be ahead."""
 BLOCK_BYTES = 1_000_000
 """Reading at random asks for whole blocks, each once, while the whole pack fits in memory."""
 MAX_OPEN_SHARDS = 256
+LOOK_AGAIN_SECONDS = 5.0
+"""How often a cold shard is looked for among the hot ones, of a staged pack."""
 _HINT = "pack the folder again"
 
 
@@ -43,6 +50,7 @@ class Pack(Closing):
     def __init__(self, path: Path, header: PackHeader) -> None:
         self.path = path
         self.header = header
+        self._places = PackPlaces(path)
         self._files: dict[str, _ShardFile] = {}
         self._opening = threading.Lock()
         self._max_open = max_open_shards()
@@ -72,6 +80,46 @@ class Pack(Closing):
             raise IndexError(f"video {video} of {self.header.num_videos}")
         return int(self._first_images[video])
 
+    @property
+    def index_files(self) -> list[PackFile]:
+        """The index, and the annotations where there are any."""
+        facts = self.header.annotations
+        digests = {INDEX_FILE: self.header.index_digest}
+        digests |= {ANNOTATIONS_FILE: facts.file_digest} if facts else {}
+        return [PackFile(name=name, digest=one, size_bytes=None) for name, one in digests.items()]
+
+    def index_path(self, file: PackFile) -> Path:
+        """Where one of them lies."""
+        return self._places.index_path(file)
+
+    def shard_file(self, name: str) -> PackFile:
+        """A shard, by its name in the header."""
+        return PackFile(
+            name=shard_path(name),
+            digest=self.header.shard_digests.get(name),
+            size_bytes=self.header.shards[name],
+        )
+
+    @property
+    def base(self) -> str:
+        """Folder or URL below which shards lie that are not hot."""
+        return self._places.base
+
+    def shards_of(self, video: int) -> list[str]:
+        """The shards that hold the images of a row of the catalog, in their order."""
+        first = self.first_of_video(video)
+        is_last = video + 1 == self.header.num_videos
+        end = len(self) if is_last else self.first_of_video(video + 1)
+        names, places = self._shard_names
+        return [names[place] for place in dict.fromkeys(places[first:end].tolist())]
+
+    def tier_of(self, video: int) -> Tier | None:
+        """Hot where all shards of a row are, cold otherwise; None of a pack that is not staged."""
+        if not self._places.is_staged:
+            return None
+        files = map(self.shard_file, self.shards_of(video))
+        return "hot" if all(self._places.is_hot(file) for file in files) else "cold"
+
     def column(self, name: str) -> pa.ChunkedArray:
         """One column of the index."""
         return self._table.column(name)
@@ -83,7 +131,7 @@ class Pack(Closing):
         """
         self._check(number)
         shard, offset, size = self._place(number)
-        file = self._files.get(shard) or self._open(shard)
+        file = self._file(shard)
         if self._fits_in_memory:
             file.ask_for_block(offset, size)
         return self._read(file, number, offset, size)
@@ -117,7 +165,7 @@ class Pack(Closing):
         asked: dict[str, int] = {}
         for number in range(first, end):
             shard, offset, size = self._place(number)
-            file = self._files.get(shard) or self._open(shard)
+            file = self._file(shard)
             if offset + size > asked.get(shard, -1):
                 asked[shard] = offset + AHEAD_BYTES
                 file.ask_for(offset, AHEAD_BYTES)
@@ -125,11 +173,10 @@ class Pack(Closing):
 
     def check(self) -> None:
         """Read everything once. Raises UserError for a file that is missing or has changed."""
-        if digest_file(self.path / INDEX_FILE) != self.header.index_digest:
-            raise UserError(f"{self.path / INDEX_FILE} has changed", hint=_HINT)
-        facts = self.header.annotations
-        if facts and digest_file(self.path / "annotations.arrow") != facts.file_digest:
-            raise UserError(f"{self.path}/annotations.arrow has changed", hint=_HINT)
+        for file in self.index_files:
+            path = self._places.index_path(file)
+            if digest_file(path) != file.digest:
+                raise UserError(f"{path} has changed", hint=_HINT)
         for number in range(len(self)):
             self.read_checked(number)
 
@@ -140,7 +187,8 @@ class Pack(Closing):
 
     @cached_property
     def _table(self) -> pa.Table:
-        return map_arrow(self.path / INDEX_FILE, IMAGES_SCHEMA, self.header.digest)
+        path = self._places.index_path(self.index_files[0])
+        return map_arrow(path, IMAGES_SCHEMA, self.header.digest)
 
     @cached_property
     def _offsets(self) -> NDArray[np.int64]:
@@ -166,6 +214,12 @@ class Pack(Closing):
         return self.column("shard")
 
     @cached_property
+    def _shard_names(self) -> tuple[list[str], NDArray[np.int64]]:
+        """Names, and for each image the place of its own among them."""
+        encoded = self._shards.combine_chunks().dictionary_encode()
+        return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+
+    @cached_property
     def _digests(self) -> pa.ChunkedArray:
         return self.column("content_digest")
 
@@ -175,7 +229,8 @@ class Pack(Closing):
 
     @cached_property
     def _objects(self) -> Objects:
-        path = self.path / "annotations.arrow" if self.header.annotations else None
+        has_any = self.header.annotations is not None
+        path = self._places.index_path(self.index_files[1]) if has_any else None
         return Objects(path, self.header.digest)
 
     @cached_property
@@ -188,23 +243,36 @@ class Pack(Closing):
         shard = self._shards[number].as_py()
         return shard, int(self._offsets[number]), int(self._sizes[number])
 
+    def _file(self, name: str) -> _ShardFile:
+        """An open shard; a cold one is looked for among the hot ones now and then."""
+        file = self._files.get(name)
+        if file is None or (file.tier == "cold" and time.monotonic() > file.look_again):
+            return self._open(name)
+        return file
+
     def _open(self, name: str) -> _ShardFile:
         path = self.path / FOLDER / name
         with self._opening:
-            if name in self._files:
-                return self._files[name]
+            open_file = self._files.get(name)
+            if open_file is not None and not self._is_hot_now(open_file, name):
+                return open_file
             try:
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+                file = _ShardFile(*self._places.open_shard(self.shard_file(name)))
             except OSError as error:
                 reason = f"the shard cannot be opened: {error.strerror}"
-                raise UnreadableVideo(path, reason, hint=_HINT) from None
-            file = _ShardFile(descriptor)
-            if os.fstat(descriptor).st_size != self.header.shards[name]:
+                raise UnreadableVideo(error.filename or path, reason, hint=_HINT) from None
+            if os.fstat(file.descriptor).st_size != self.header.shards[name]:
                 raise UnreadableVideo(path, "the shard has another length", hint=_HINT)
+            self._files.pop(name, None)
             while len(self._files) >= self._max_open:
                 del self._files[next(iter(self._files))]
             self._files[name] = file
             return file
+
+    def _is_hot_now(self, file: _ShardFile, name: str) -> bool:
+        """Whether a shard that was opened cold has been staged since."""
+        file.look_again = time.monotonic() + LOOK_AGAIN_SECONDS
+        return file.tier == "cold" and self._places.is_hot(self.shard_file(name))
 
     def _read(self, file: _ShardFile, number: int, offset: int, size: int) -> bytes:
         try:
@@ -228,8 +296,10 @@ class Pack(Closing):
 class _ShardFile:
     """An open shard, closed when nobody reads from it any more; which blocks were asked for."""
 
-    def __init__(self, descriptor: int) -> None:
+    def __init__(self, descriptor: int, tier: Tier | None) -> None:
         self.descriptor = descriptor
+        self.tier = tier
+        self.look_again = time.monotonic() + LOOK_AGAIN_SECONDS
         self._blocks: set[int] = set()
 
     def __del__(self) -> None:
@@ -258,6 +328,6 @@ def max_open_shards() -> int:
 def open_pack(path: Path | str) -> Pack:
     """The pack in a folder. Raises UserError when there is none."""
     path = Path(path)
-    if not (path / "pack.json").exists():
+    if not (path / PACK_FILE).exists():
         raise UserError(f"{path} is no pack", hint="`filmgate pack FOLDER --out DIR` writes one")
-    return Pack(path, read_record(path / "pack.json", PackHeader))
+    return Pack(path, read_record(path / PACK_FILE, PackHeader))

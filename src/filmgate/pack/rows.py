@@ -128,3 +128,6 @@ class PackHeader(Record, frozen=True):
     """Files that are no images by their names."""
     annotations: AnnotationFacts | None
     """None where none were given."""
+    shard_digests: dict[str, str] = {}
+    """File below ``shards/`` -> digest of its bytes, by which it is staged; empty in packs from
+    before there were any."""

@@ -18,7 +18,7 @@ from filmgate.catalog.read_file import stamp_of
 from filmgate.pack.find import FoundImage
 from filmgate.pack.image import UnreadableImage, read_facts
 from filmgate.pack.rows import PackedImage
-from filmgate.records import Record, digest_bytes, write_file
+from filmgate.records import Record, digest_bytes, digest_file, write_file
 from filmgate.work import Place, Task
 
 FOLDER = "shards"
@@ -47,6 +47,8 @@ class ShardMade(Record, frozen=True):
     """Size of the shard."""
     left_out: list[LeftOut]
     """Images that it would have held."""
+    digest: str | None = None
+    """Of the shard; None of one that was written before there were digests."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,12 @@ def write_shard(job: ShardJob, place: Place) -> ShardMade:
             (left_out if isinstance(row, LeftOut) else rows).append(row)  # type: ignore[arg-type]
         file.write(bytes(2 * BLOCK_BYTES))
     write_images(place.path(table_name(job.name)), rows_table(rows))
-    return ShardMade(num_images=len(rows), size_bytes=shard.stat().st_size, left_out=left_out)
+    return ShardMade(
+        num_images=len(rows),
+        size_bytes=shard.stat().st_size,
+        left_out=left_out,
+        digest=digest_file(shard),
+    )
 
 
 def rows_table(rows: Sequence[PackedImage]) -> pa.Table:

@@ -25,17 +25,6 @@ class Kept(Record, frozen=True):
     """One clause."""
 
 
-class Stage(Record, frozen=True):
-    """``stage.json``: what makes a folder a staged catalog."""
-
-    header: Header
-    """Its input is the catalog."""
-    catalog: str
-    """Absolute path of the catalog that is staged."""
-    source: str | None
-    """Folder or URL below which the videos lie by their ids; None: where the catalog says."""
-
-
 class Staged(Record, frozen=True, kw_only=True):
     """What staging came to, as ``staged.json``."""
 

@@ -1,4 +1,6 @@
-"""``stage_videos``: the wanted part of a catalog into a hot tier, whatever is killed on the way."""
+"""``stage_videos``: the wanted part of a catalog into a hot tier, whatever is killed on the way.
+
+Of a pack, its shards are what videos are otherwise."""
 
 from __future__ import annotations
 
@@ -14,20 +16,20 @@ from msgspec import Meta
 
 from filmgate.catalog import Catalog
 from filmgate.catalog.find import refuse_root
-from filmgate.catalog.mirror import mirror_catalog
-from filmgate.catalog.tiers import STAGE_FILE, STAGE_ROOM, is_url
+from filmgate.catalog.tiers import STAGE_ROOM
 from filmgate.errors import UserError
+from filmgate.pack.places import PackPlaces
 from filmgate.records import Header, Record, digest_bytes, write_record
-from filmgate.stage.choice import Choice, HotFile, Wanted, choose, wanted_rows
+from filmgate.stage.choice import Choice, HotFile, PackSource, Wanted, choose, wanted_rows
 from filmgate.stage.evict import Eviction, evict, hot_files
 from filmgate.stage.fetch import Fetched, FetchJob, fetch
-from filmgate.stage.outcome import NotHot, Stage, Staged
+from filmgate.stage.mirror import stageable_pack, write_staged_catalog
+from filmgate.stage.outcome import NotHot, Staged
 from filmgate.stage.pace import Meter
 from filmgate.stage.pins import change_pins, read_pins
 from filmgate.stage.progress import OnProgress, Teller
-from filmgate.stage.source import open_source
 from filmgate.stage.verify import drop_damaged
-from filmgate.units import format_bytes
+from filmgate.units import counted, format_bytes
 from filmgate.work import Limits, LocalExecutor, Outcome, Task, do_work
 from filmgate.work.lock import FolderLock
 from filmgate.work.task import ROOM
@@ -89,14 +91,20 @@ def stage_videos(
     wanted = wanted if wanted is not None else Wanted()
     wanted_rows(catalog, wanted.where)  # before anything is written
     since = time.monotonic()
+    pack = stageable_pack(catalog)
     with _held(out):
+        mirror = write_staged_catalog(catalog, pack, out, rules.source, rules.stall_seconds)
         staged = _Staging(
-            catalog=_mirror(catalog, out, rules), out=out, rules=rules, since=since
+            catalog=mirror,
+            pack=PackSource(pack=pack, base=PackPlaces(out).base) if pack else None,
+            out=out,
+            rules=rules,
+            since=since,
         ).run(wanted, on_progress)
         write_record(out / STAGED_FILE, staged)
     if staged.failed and not staged.num_hot:
         raise UserError(
-            f"none of {len(staged.failed)} videos could be staged; "
+            f"none of {counted(len(staged.failed), 'file')} could be staged; "
             f"{staged.failed[0].video_id}: {staged.failed[0].reason}",
             hint="mend that, then start again; what has come so far is kept",
         )
@@ -128,34 +136,14 @@ def _held(out: Path) -> Iterator[None]:
         lock.release()
 
 
-def _mirror(catalog: Catalog, out: Path, rules: StageRules) -> Catalog:
-    root = rules.source
-    if root is not None and is_url(root):
-        open_source(f"{root.rstrip('/')}/", rules.stall_seconds)  # said before anything is done
-    elif root is not None:
-        root = str(Path(root).absolute())
-        if not Path(root).is_dir():
-            raise UserError(
-                f"{root} is no folder", hint="mount it, or write a URL like s3://bucket/folder"
-            )
-    mirror = mirror_catalog(catalog, out, root)
-    stage = Stage(
-        header=Header(
-            schema="filmgate.stage", schema_version=1, inputs={"catalog": catalog.digest}
-        ),
-        catalog=str(catalog.path.absolute()),
-        source=root,
-    )
-    write_record(out / STAGE_FILE, stage)
-    return mirror
-
-
 @dataclass(kw_only=True)
 class _Staging:
     """One start."""
 
     catalog: Catalog
     """The one in ``out``, whose paths are the sources."""
+    pack: PackSource | None
+    """The one that is staged, of a catalog of images."""
     out: Path
     rules: StageRules
     since: float
@@ -169,7 +157,7 @@ class _Staging:
         if self.rules.pin is not None:
             names = (file.name for file in choice.files)
             change_pins(self.out, names, pin=self.rules.pin)
-        num_dropped = drop_damaged(self.catalog, self.out, choice.files, all_of=self.rules.check)
+        num_dropped = drop_damaged(self.out, choice.files, all_of=self.rules.check)
         self._check_space(choice)
         self._fetch(choice.files, on_progress)
         return self._record(choice, eviction, num_dropped)
@@ -177,7 +165,7 @@ class _Staging:
     def _make_room(self, wanted: Wanted) -> tuple[Choice, Eviction]:
         """The choice that fits, once what may go has gone."""
         hot = hot_files(self.out)
-        choice = choose(self.catalog, wanted, kept_bytes=0)
+        choice = choose(self.catalog, wanted, kept_bytes=0, pack=self.pack)
         names = {file.name for file in choice.files}
         unwanted = {name: size for name, size in hot.items() if name not in names}
         eviction = Eviction(num_evicted=0, bytes_evicted=0, kept=[])
@@ -185,7 +173,7 @@ class _Staging:
             needed = self._bytes_too_many(choice, wanted, unwanted, hot)
             eviction = evict(self.out, unwanted, read_pins(self.out), needed)
         kept_bytes = sum(unwanted.values()) - eviction.bytes_evicted
-        return choose(self.catalog, wanted, kept_bytes=kept_bytes), eviction
+        return choose(self.catalog, wanted, kept_bytes=kept_bytes, pack=self.pack), eviction
 
     def _bytes_too_many(
         self, choice: Choice, wanted: Wanted, unwanted: dict[str, int], hot: dict[str, int]
@@ -249,16 +237,15 @@ class _Staging:
         teller.settle(outcome.task.size_bytes if row is not None else 0, bytes_fetched)
 
     def _task(self, file: HotFile) -> Task[FetchJob]:
-        facts = self.catalog.video(file.row)
-        text = f"stage\0{FETCH_VERSION}\0{facts.content_digest}\0{file.name}"
+        text = f"stage\0{FETCH_VERSION}\0{file.content_digest}\0{file.name}"
         return Task(
             key=digest_bytes(text.encode()),
-            name=facts.video_id,
+            name=file.title,
             payload=FetchJob(
-                source=facts.path,
-                content_digest=facts.content_digest,
+                source=file.source,
+                content_digest=file.content_digest,
                 size_bytes=file.size_bytes,
-                mtime_ns=facts.stamp.mtime_ns,
+                mtime_ns=file.mtime_ns,
                 output=file.name,
                 chunk_bytes=self.rules.chunk_bytes,
                 stall_seconds=self.rules.stall_seconds,

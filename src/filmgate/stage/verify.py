@@ -6,13 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from filmgate.catalog import Catalog
 from filmgate.records import digest_file
 from filmgate.stage.choice import HotFile
 
 
-def drop_damaged(catalog: Catalog, folder: Path, files: Sequence[HotFile], *, all_of: bool) -> int:
-    """Remove hot files with other content than the catalog says; how many.
+def drop_damaged(folder: Path, files: Sequence[HotFile], *, all_of: bool) -> int:
+    """Remove hot files with other content than the wanted one; how many.
 
     Read whole are those whose time of change is not the one that staging gave them, or all. Whoever
     has a damaged one open keeps it, and is given the cold file next time.
@@ -22,13 +21,12 @@ def drop_damaged(catalog: Catalog, folder: Path, files: Sequence[HotFile], *, al
         path = folder / file.name
         if not path.is_file():
             continue
-        facts = catalog.video(file.row)
-        is_touched = path.stat().st_mtime_ns != facts.stamp.mtime_ns
+        is_touched = path.stat().st_mtime_ns != file.mtime_ns
         if not is_touched and not all_of:
             continue
-        if digest_file(path) != facts.content_digest:
+        if digest_file(path) != file.content_digest:
             path.unlink()
             num_dropped += 1
         elif is_touched:
-            os.utime(path, ns=(path.stat().st_atime_ns, facts.stamp.mtime_ns))
+            os.utime(path, ns=(path.stat().st_atime_ns, file.mtime_ns))
     return num_dropped
