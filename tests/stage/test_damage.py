@@ -190,5 +190,5 @@ def test_a_file_size_limit_leaves_the_file_cold_and_nothing_half(tmp_path: Path)
         timeout=PATIENT_SECONDS,
     )
     assert done.returncode == 1
-    assert "none of 2 videos could be staged" in done.stderr and "File too large" in done.stderr
+    assert "none of 2 files could be staged" in done.stderr and "File too large" in done.stderr
     assert not contents(tmp_path / "hot")

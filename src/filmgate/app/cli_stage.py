@@ -62,7 +62,7 @@ def stage(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Copy videos or packs from slow storage or an object store to a fast disk, verified by content.
+    """Copy videos or packs from slow storage or an object store to a fast disk, verified.
 
     The same command again goes on from the last chunk. The feed reads each video where it is
     fastest.
