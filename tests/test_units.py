@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filmgate.units import format_bytes, format_rate, format_seconds, parse_bytes
+from filmgate.units import (
+    format_bytes,
+    format_number,
+    format_rate,
+    format_seconds,
+    parse_bytes,
+)
 
 
 @pytest.mark.parametrize(
@@ -38,3 +44,19 @@ def test_durations_show_the_units_that_matter(seconds: float, text: str) -> None
 def test_an_unknown_rate_says_so() -> None:
     assert format_rate(None, "clips") == "unknown"
     assert format_rate(12.345, "clips") == "12.3 clips/s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1094.2, "1090"), (999.6, "1000"), (12.345, "12.3"), (0.0081234, "0.00812"), (0, "0"),
+     (2.5e7, "25000000"), (8.1e-6, "0.0000081"), (float("inf"), "inf"), (-1500.0, "-1500")],
+)  # fmt: skip
+def test_a_number_for_people_has_three_digits_and_no_exponent(value: float, text: str) -> None:
+    assert format_number(value) == text
+
+
+@given(st.floats(min_value=1e-9, max_value=1e17))
+def test_nothing_written_for_people_has_an_exponent(value: float) -> None:
+    written = [format_number(value), format_rate(value, "clips"), format_bytes(value)]
+    written.append(format_seconds(value))
+    assert not any("e+" in text or "e-" in text for text in written)

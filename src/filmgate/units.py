@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
 
 _BYTES = {"": 1, "b": 1} | {
     f"{prefix}{infix}b": base**power
@@ -24,6 +26,12 @@ def parse_bytes(text: str) -> int:
     return int(float(match.group(1)) * _BYTES[unit])
 
 
+def format_number(value: float, digits: int = 3) -> str:
+    """``digits`` significant digits and never an exponent: ``1090``, ``12.3``, ``0.0081``."""
+    rounded = f"{value:.{digits}g}"
+    return f"{Decimal(rounded):f}" if math.isfinite(value) else rounded
+
+
 def format_bytes(num_bytes: float) -> str:
     """Three significant digits and a decimal unit: ``1.23 GB``."""
     if abs(num_bytes) < 999.5:
@@ -31,14 +39,14 @@ def format_bytes(num_bytes: float) -> str:
     for unit in ("kB", "MB", "GB", "TB"):
         num_bytes /= 1000
         if abs(num_bytes) < 999.5:
-            return f"{num_bytes:.3g} {unit}"
-    return f"{num_bytes / 1000:.4g} PB"
+            return f"{format_number(num_bytes)} {unit}"
+    return f"{format_number(num_bytes / 1000, 4)} PB"
 
 
 def format_seconds(seconds: float) -> str:
     """The two largest units that matter: ``2 h 05 min``, ``1 min 12 s``, ``3.2 s``, ``15 ms``."""
     if seconds < 1:
-        return f"{seconds * 1e3:.3g} ms"
+        return f"{format_number(seconds * 1e3)} ms"
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -60,7 +68,7 @@ def counted(number: int, noun: str) -> str:
 
 def format_rate(per_second: float | None, noun: str) -> str:
     """``12.3 clips/s``; an unknown rate says so."""
-    return "unknown" if per_second is None else f"{per_second:.3g} {noun}/s"
+    return "unknown" if per_second is None else f"{format_number(per_second)} {noun}/s"
 
 
 def format_share(share: float | None) -> str:

@@ -75,7 +75,8 @@ def test_a_finished_run_is_explained_again_from_its_folder(
     done = filmgate("run", footage, "--job", job, "--out", "run", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "held-out score" in done.stdout
-    assert str(tmp_path / "run" / "report.html") in done.stdout.replace("\n", "")
+    assert "run/report.html" in done.stdout
+    assert str(tmp_path) not in done.stdout, "what lies below the current folder is told from there"
     verdict = filmgate("diagnose", "run", "--json", cwd=tmp_path)
     assert json.loads(verdict.stdout)["steps_counted"] > 0
 
@@ -120,6 +121,8 @@ BAD_INPUT = {
     "a folder without images": ["pack", "good", "--out", "p"],
     "annotations that are none": ["pack", "good", "--out", "p", "--annotations", "voc:good"],
     "frames a second that are none": ["pack", "good", "--out", "p", "--fps", "many"],
+    "a size of shards that is none": ["pack", "good", "--out", "p", "--shard-size", "large"],
+    "a window without end": ["feed", "bench", "good", "--seconds", "inf"],
 }
 
 
@@ -144,3 +147,102 @@ def test_bad_input_gives_error_and_hint_and_code_2(
     assert "error: " in talk.err
     assert "hint: " in talk.err
     assert "Traceback" not in talk.err
+
+
+HINTS = {
+    "pack nowhere --out p": "name the folder of the images",
+    "run nowhere": "name a catalog, a folder of videos, or a video",
+    "feed bench nowhere": "name a catalog, a folder of videos, or a video",
+    "index nowhere --out c": "name a video or a folder of videos",
+    "catalog show nowhere": "make one with: filmgate index",
+    "prepare nowhere --out c": "make one with: filmgate index",
+    "stage nowhere --to h": "make one with: filmgate index",
+    "diagnose nowhere": "name a run folder that `filmgate run` wrote",
+    "frames nowhere": "name a video file",
+    "machine show --capture nowhere": "make one on that machine with: filmgate machine capture",
+    "machine show --capture nowhere.xml": "make one with: lstopo",
+    "audit --capture nowhere": "make one on that machine with: filmgate machine capture",
+    "audit --for nowhere": "docs/job.md and examples/five_lines.toml show job files",
+    "run good --job nowhere": "docs/job.md and examples/five_lines.toml show job files",
+    "env show nowhere": "make a lock with: filmgate env lock",
+    "env check nowhere": "make a lock with: filmgate env lock",
+    "baseline compare nowhere nowhere": "make one with: filmgate baseline run --out nowhere",
+    "run good --workers 3": "filmgate run --help lists what is allowed",
+    "walk": "filmgate --help lists the commands",
+}
+
+
+@pytest.mark.parametrize(("command", "hint"), HINTS.items(), ids=HINTS.keys())
+def test_the_hint_names_what_the_command_takes(
+    command: str,
+    hint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("good").mkdir()
+    write_video(Path("good/a.mp4"), num_frames=12)
+    assert run_command_line(command.split()) == 2
+    assert f"hint: {hint}" in capfd.readouterr().err
+
+
+GIVEN = {
+    "prepare c --out o --size 10x0": "WIDTHxHEIGHT with sides above 0, for example 640x360, or "
+    "source - at `size`, which is '10x0'",
+    "prepare c --out o --fps nan": "at `fps`, which is nan",
+    "prepare c --out o --demand nan": "it is 'nan'",
+    "index v --out c --workers many": "it is 'many'",
+    "machine show --capture j.toml": "j.toml is no capture of a machine: it is no tar file\nhint",
+    "audit --attest foo": "'foo' is no answer",
+    "audit --attest foo=yes": "foo is no line of the checklist",
+    "run v --job j.toml": "at `clip.frames`, which is 'many'",
+}
+
+
+@pytest.mark.parametrize(("command", "said"), GIVEN.items(), ids=GIVEN.keys())
+def test_a_value_that_does_not_fit_is_told(
+    command: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("j.toml").write_text('[clip]\nframes = "many"\n')
+    Path("v").mkdir()
+    write_video(Path("v/a.mp4"), num_frames=12)
+    assert run_command_line(command.split()) == 2
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", BAD_INPUT.values(), ids=BAD_INPUT.keys())
+def test_with_json_an_error_is_one_document_on_stdout(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("empty", "unreadable", "good"):
+        Path(folder).mkdir()
+    Path("unreadable/a.mp4").write_bytes(b"")
+    Path("bad.toml").write_text("a = ")
+    Path("unknown.toml").write_text("[clip]\nframe = 3\n")
+    write_video(Path("good/a.mp4"), num_frames=12)
+    code = run_command_line([*arguments, "--json"])
+    talk = capfd.readouterr()
+    failure = json.loads(talk.out)
+    assert failure["header"]["schema"] == "filmgate.failure"
+    assert failure["exit_code"] == code == 2
+    assert f"error: {failure['message']}" in talk.err
+    assert f"hint: {failure['hint']}" in talk.err
+
+
+def test_a_run_warns_of_what_indexing_found(job: Path, tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    for name in ("a", "b"):
+        write_video(tmp_path / "videos" / f"{name}.mp4", num_frames=60)
+    done = filmgate("run", "videos", "--job", job, "--out", "run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "warning: 1 video, such as b.mp4: the same bytes as another file" in done.stderr

@@ -11,9 +11,11 @@ import pytest
 
 from filmgate.app.audit import Wish, audit_with, has_failed, needs_from
 from filmgate.app.cli import run_command_line
+from filmgate.app.machine_facts import machine_rows
 from filmgate.errors import UserError
 from filmgate.machine.attested import read_attested
 from filmgate.machine.checklist import CHECKS
+from filmgate.machine.machine import read_machine, this_source
 from filmgate.machine.thresholds import THRESHOLDS
 from tests.machine.made import made_server
 
@@ -143,3 +145,24 @@ def test_the_page_lists_every_line_and_every_rule_with_its_source() -> None:
         assert f"| {check.name} |" in page
     for name, rule in THRESHOLDS.items():
         assert f"| {name} | {rule.value:g} {rule.unit} | {rule.source} |" in page
+
+
+def test_a_machine_without_a_gpu_is_advised_nothing_about_it(
+    tmp_path: Path, capsysbinary: Any
+) -> None:
+    path = tmp_path / "machine.json"
+    path.write_bytes(msgspec.json.encode(made_server().machine()))
+    text = command(capsysbinary, "machine", "show", "--capture", path)[1]
+    assert "pip install" not in text
+    here = read_machine(this_source())
+    if not here.gpus and "pci" not in here.unknown:
+        assert here.software.why("cuda_version") == "there is no NVIDIA GPU"
+
+
+def test_codecs_of_a_gpu_stand_apart_where_there_is_none() -> None:
+    rows = dict(machine_rows(read_machine(this_source())))
+    for name in ("video decoders", "video encoders"):
+        usable, _, idle = rows[name].partition("; not without an NVIDIA GPU: ")
+        if rows["GPUs"] == "none" and idle:
+            assert "cuvid" not in usable and "nvenc" not in usable
+            assert all(one.endswith(("_cuvid", "_nvenc")) for one in idle.split(", "))

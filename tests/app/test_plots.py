@@ -35,7 +35,7 @@ def test_captions_say_what_to_see(plots: dict[str, Plot]) -> None:
     assert "the faded steps are warm-up" in plots["steps"].caption
     assert "is cut off" in plots["steps"].caption
     assert "which is less than is wanted" in plots["rates"].caption
-    assert re.search(r"No batch lay ready at \d\d % of the steps", plots["queue"].caption)
+    assert re.search(r"A batch lay ready at \d\d % of the steps", plots["queue"].caption)
     assert "The training loss fell from" in plots["loss"].caption
     assert "resumed after step 25" in plots["loss"].caption
     assert "where guessing gets 25 %" in plots["accuracy"].caption

@@ -78,8 +78,13 @@ def test_measuring_leaves_a_table_and_a_page_and_makes_no_copy(
     assert not (place / "copies" / "catalog.json").exists()
 
 
-def measured_copy(place: Path, *, clips: int | None = None) -> tuple[Prepared, Layouts | None]:
-    told = {"quality": 20, "largest_size_share": 50.0, "lowest_psnr_db": 20.0}
+def measured_copy(
+    place: Path, *, clips: int | None = None, quality: int = 20, key_every: int | None = None
+) -> tuple[Prepared, Layouts | None]:
+    told = {
+        "quality": quality, "key_every": key_every, "largest_size_share": 50.0,
+        "lowest_psnr_db": 5.0,
+    }  # fmt: skip
     tiny = SampleSize(num_videos=1, seconds=1, rounds=1, clips_per_round=1, round_seconds=0.01)
     wish = Wish(clips=clips, cores=3, workers=0, sample=tiny)
     job = job_of(place / "job.toml", told)
@@ -123,6 +128,34 @@ def test_a_copy_that_the_clips_do_not_pay_for_is_refused_with_the_table(place: P
     with pytest.raises(UserError, match="1 clips do not pay for a copy") as caught:
         measured_copy(place, clips=1)
     assert "layouts.html" in caught.value.hint
+
+
+def test_videos_of_the_same_bytes_share_a_copy_that_is_counted_once(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copy(place / "videos/0.mp4", place / "videos/3.mp4")
+    index_videos(place / "videos", place / "catalog", workers=0)
+    code, out, err = prepare(capfd, "--layout", "short-gop")
+    assert code == 0
+    assert "3 copies for 4 videos (3 made now; 1 of the same bytes as another)" in out
+    assert "3 copies for 4 videos (3 made now; 1 of the same bytes as another)" in err
+    record = json.loads(prepare(capfd, "--layout", "short-gop", "--json")[1])
+    assert (record["num_videos"], record["num_files"], record["num_made"]) == (4, 3, 0)
+    files = list((place / "copies/copies").rglob("*.mp4"))
+    assert record["bytes"] == sum(path.stat().st_size for path in files)
+    assert str(place) not in out, "what lies below the current folder is told from there"
+
+
+def test_what_does_not_hold_for_every_layout_is_told(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    measured_copy(place, quality=40, key_every=8)
+    err = capfd.readouterr().err
+    assert "layouts: no mpeg4: its quality goes from 2 to 31, and 40 was asked for" in err
+    assert "layouts: key_every does not concern intra, decoded: there each frame" in err
+    assert (
+        "key_every does not concern intra, decoded" in (place / "copies/layouts.html").read_text()
+    )
 
 
 BAD_INPUT = {

@@ -210,3 +210,24 @@ def test_a_signal_ends_indexing_without_a_word_and_leaves_no_half_file(
     assert index.returncode == 128 + number
     assert "Traceback" not in talk
     assert not list((tmp_path / "c").glob(".*"))
+
+
+def test_a_stop_that_comes_several_times_is_one(videos: Path, tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text(
+        "[clip]\nframes = 2\nstride = 1\nheight = 16\nwidth = 16\n"
+        "[train]\nsteps = 1000000\nbatch_size = 2\ncommit_every_steps = 1000000\n"
+        "[limits]\nworkers = 1\n"
+    )
+    command = [sys.executable, "-m", "filmgate", "run", "videos", "--job", "job.toml"]
+    run = subprocess.Popen(
+        [*command, "--out", "run"], stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    telemetry = tmp_path / "run" / "telemetry.jsonl"
+    while run.poll() is None and (not telemetry.exists() or telemetry.stat().st_size < 4000):
+        time.sleep(0.01)
+    for _ in range(20):  # as `timeout` signals `make` and the run, and `make` the run once more
+        run.send_signal(signal.SIGTERM)
+        time.sleep(0.01)
+    talk = run.communicate(timeout=PATIENT_SECONDS)[1]
+    assert run.returncode == 75, talk
+    assert "stopped by SIGTERM, committed after step" in talk

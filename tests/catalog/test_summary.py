@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from filmgate.catalog import CatalogSummary, index_videos, summarise
+from filmgate.catalog.tiers import STAGE_FILE
 from tests.footage import write_video
 from tests.video.corpus import VIDEOS, needs_corpus
 
@@ -61,3 +62,16 @@ def test_the_quirks_of_the_corpus_are_named(tmp_path: Path) -> None:
     summary = summarise(index_videos(synthetic, tmp_path / "catalog", workers=0))
     kinds = {warning.kind for warning in summary.warnings}
     assert {"rotated", "interlaced", "deep-or-hdr", "size-changes"} <= kinds
+
+
+def test_a_folder_of_copies_is_no_broken_file_to_be_fetched_again(tmp_path: Path) -> None:
+    videos = tmp_path / "videos"
+    (videos / "hot").mkdir(parents=True)
+    write_video(videos / "a.mp4", num_frames=20)
+    (videos / "hot" / STAGE_FILE).write_text("{}")
+    warnings = {one.kind: one for one in summarise(index_videos(videos, tmp_path / "c")).warnings}
+    assert "left-out" not in warnings
+    assert warnings["passed-over"].examples == ["hot"]
+    (videos / "b.mp4").write_text("no video")
+    warnings = {one.kind: one for one in summarise(index_videos(videos, tmp_path / "c")).warnings}
+    assert warnings["left-out"].examples == ["b.mp4"]

@@ -43,6 +43,7 @@ def test_a_run_that_waits_for_the_decoder_is_data_bound_by_decode(tmp_path: Path
     assert rates.delivered_clips_per_second == pytest.approx(2 / 0.048, rel=0.05)
     assert rates.frames_decoded_per_frame_delivered == pytest.approx(6)
     assert "64 %" in verdict.sentence
+    assert "a finished batch lay ready at " in evidence(verdict, "queue")
     assert "6.0 frames decoded per frame delivered" in verdict.sentence
     assert verdict.change_first.startswith("Set limits.workers = 7 (now 2).")
     assert [remedy.kind for remedy in verdict.remedies] == ["setting", "copy"]

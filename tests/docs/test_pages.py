@@ -112,3 +112,8 @@ def test_the_documented_pythons_are_those_of_the_project() -> None:
     for version in versions:
         assert version in readme
         assert version in script
+
+
+def test_the_job_that_the_readme_shows_is_the_example() -> None:
+    example = (ROOT / "examples/five_lines.toml").read_text()
+    assert f"```toml\n{example}```" in (ROOT / "README.md").read_text()

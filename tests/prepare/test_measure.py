@@ -8,7 +8,7 @@ import pytest
 
 from filmgate.catalog import Catalog, index_videos
 from filmgate.errors import UserError
-from filmgate.prepare.candidates import candidates, reference_spacing
+from filmgate.prepare.candidates import candidates, reference_spacing, remarks_on
 from filmgate.prepare.measure import SampleSize, measure_layouts
 from filmgate.prepare.recipe import Layout, Recipe, check_recipe
 from filmgate.prepare.stretches import choose_stretches
@@ -90,3 +90,32 @@ def test_candidates_are_recipes_that_contradict_nothing() -> None:
 def test_references_that_key_frames_do_not_fall_on_are_refused() -> None:
     with pytest.raises(UserError, match="every 16 frames do not fall on references every 3"):
         candidates(CLIP, Prepare(reference_every=3))
+
+
+def test_a_quality_that_some_codecs_lack_rules_out_these_alone_and_says_so() -> None:
+    prepare = Prepare(quality=40, key_every=8, reference_every=2)
+    recipes = candidates(CLIP, prepare)
+    for recipe in recipes:
+        check_recipe(recipe)
+    assert "h264" in {recipe.layout.codec for recipe in recipes}
+    assert not {"mpeg4", "jpeg"} & {recipe.layout.codec for recipe in recipes}
+    assert remarks_on(prepare, recipes) == [
+        "no mpeg4: its quality goes from 2 to 31, and 40 was asked for",
+        "no jpeg: its quality goes from 2 to 31, and 40 was asked for",
+        "quality does not concern decoded: raw frames have none",
+        "key_every does not concern intra, decoded: there each frame is by itself",
+        "reference_every does not concern short-gop, intra, decoded: only temporal has references "
+        "apart",
+    ]
+
+
+def test_what_holds_for_every_layout_needs_no_remark() -> None:
+    assert remarks_on(Prepare(), candidates(CLIP)) == []
+    prepare = Prepare(quality=20, key_every=8, codec="hevc")
+    assert remarks_on(prepare, candidates(CLIP, prepare)) == []
+
+
+def test_a_quality_beyond_the_encoder_is_refused_and_not_clipped() -> None:
+    layout = Layout(name="short-gop", codec="h264", quality=60, key_every=16)
+    with pytest.raises(UserError, match="quality of h264 is 60, and has to be 0 to 51"):
+        check_recipe(Recipe(layout=layout))

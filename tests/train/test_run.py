@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ from filmgate.records.telemetry import (
     read_telemetry,
 )
 from filmgate.spec import Job
+from filmgate.stopping import REPEAT_SECONDS
 from filmgate.train import TrainResult
 from filmgate.train.run import train_run
 from tests.footage import write_video
@@ -97,7 +99,8 @@ def signal_at(*steps: int, times: int = 1) -> Callable[[int, int, str], None]:
     """A progress callback that sends this process SIGTERM at the given steps."""
 
     def on_progress(step: int, num_steps: int, note: str) -> None:
-        for _ in range(times if step in steps else 0):
+        for number in range(times if step in steps else 0):
+            time.sleep(REPEAT_SECONDS if number else 0)
             os.kill(os.getpid(), signal.SIGTERM)
 
     return on_progress

@@ -3,9 +3,11 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 import pytest
 
+from filmgate.stopping import REPEAT_SECONDS
 from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
 
 
@@ -32,9 +34,17 @@ def test_a_wait_is_not_begun_after_a_signal() -> None:
             pytest.fail("the wait was begun")
 
 
-def test_a_second_signal_stops_at_once() -> None:
+def test_signals_that_follow_at_once_are_the_same_request() -> None:
+    with StopRequest() as stop:
+        for number in (signal.SIGTERM, signal.SIGTERM, signal.SIGINT):
+            os.kill(os.getpid(), number)
+        assert stop.signal_name == "SIGTERM"
+
+
+def test_a_second_request_stops_at_once() -> None:
     with pytest.raises(StopAtOnce), StopRequest():
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(REPEAT_SECONDS)
         os.kill(os.getpid(), signal.SIGTERM)
         threading.Event().wait(30)
 

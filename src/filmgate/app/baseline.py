@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +77,7 @@ def run_baseline(
     another job or environment, or when more than ``changed`` differs from ``against``; and
     DeadlineError for a start that takes too long.
     """
-    earlier = None if more is None else read_record(more, Baseline)
+    earlier = None if more is None else read_baseline(more)
     environment = environment_now(uses=plan.uses, probe=plan.probe)
     with (
         TemporaryDirectory(prefix="filmgate-baseline-") as folder,
@@ -105,7 +106,8 @@ def _refuse_unlike(other: Baseline, this: Baseline, changed: str | None) -> None
 
 def read_baseline(path: Path) -> Baseline:
     """By its file. Raises UserError when it is none."""
-    return read_record(path, Baseline)
+    hint = f"make one with: filmgate baseline run --out {shlex.quote(str(path))}"
+    return read_record(path, Baseline, missing_hint=hint)
 
 
 def write_baseline(path: Path, baseline: Baseline) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -24,9 +25,10 @@ from filmgate.app.cli_prepare import prepare
 from filmgate.app.cli_stage import stage
 from filmgate.app.interrupt import Terminated, answer_signals
 from filmgate.app.output import discard_stdout, print_record, print_text
-from filmgate.errors import FilmgateError, UserError, VideoError
+from filmgate.errors import FilmgateError, UserError
 
 if TYPE_CHECKING:
+    from filmgate.app.failure import Failure
     from filmgate.catalog import CatalogSummary
 
 app = typer.Typer(
@@ -61,24 +63,38 @@ def main() -> None:
 
 
 def run_command_line(arguments: list[str]) -> int:
-    """The exit code; foreseen errors are printed as ``error:`` and ``hint:`` lines."""
+    """The exit code; foreseen errors are printed as ``error:`` and ``hint:`` lines.
+
+    With ``--json`` they are on stdout as well, as a ``Failure``.
+    """
+    is_json = "--json" in arguments
     try:
         return app(arguments, standalone_mode=False, prog_name="filmgate") or 0
     except TyperException as error:
         if not error.format_message():  # no command at all: the help was printed
             return 2
-        return _report(UserError(error.format_message(), hint="filmgate --help lists the commands"))
+        return _report(_misused(error), is_json=is_json)
     except FilmgateError as error:
-        return _report(error)
+        return _report(error, is_json=is_json)
     except BrokenPipeError:
         discard_stdout()
         return 1
     except OSError as error:
-        return _report(_mendable(error))
+        return _report(_mendable(error), is_json=is_json)
     except Terminated as signalled:
-        return 128 + signalled.number
+        return _stopped(signalled.number, is_json=is_json)
     except (KeyboardInterrupt, typer.Abort):
-        return 128 + signal.SIGINT
+        return _stopped(signal.SIGINT, is_json=is_json)
+
+
+def _misused(error: TyperException) -> UserError:
+    """The error as one of ours, with what was given, which pydantic leaves out of its sentences."""
+    message, context = error.format_message(), getattr(error, "ctx", None)
+    if errors := getattr(error.__cause__, "errors", None):
+        message += f"; it is {errors()[0]['input']!r}"
+    if context is None or context.parent is None:
+        return UserError(message, hint="filmgate --help lists the commands")
+    return UserError(message, hint=f"{context.command_path} --help lists what is allowed")
 
 
 def _mendable(error: OSError) -> UserError:
@@ -93,12 +109,30 @@ def _mendable(error: OSError) -> UserError:
     raise error
 
 
-def _report(error: FilmgateError) -> int:
+def _report(error: FilmgateError, *, is_json: bool) -> int:
+    from filmgate.app.failure import failure_of
     from filmgate.app.terminal import Talk
 
     Talk().error(error)
-    code: int = getattr(error, "exit_code", 2 if isinstance(error, UserError | VideoError) else 1)
-    return code
+    failure = failure_of(error)
+    if is_json:
+        _print_failure(failure)
+    return failure.exit_code
+
+
+def _stopped(number: int, *, is_json: bool) -> int:
+    from filmgate.app.failure import stopped_by
+
+    failure = stopped_by(number)
+    if is_json:
+        _print_failure(failure)
+    return failure.exit_code
+
+
+def _print_failure(failure: Failure) -> None:
+    """Where stdout is what failed, stderr has said it."""
+    with suppress(UserError, BrokenPipeError):
+        print_record(failure)
 
 
 @app.callback(invoke_without_command=True)

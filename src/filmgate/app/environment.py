@@ -57,7 +57,8 @@ def write_lock(environment: Environment, out: Path) -> None:
 
 def read_lock(path: Path) -> Environment:
     """A lock by its file or its folder. Raises UserError when it is none."""
-    return read_record(path / LOCK_FILE if path.is_dir() else path, Environment)
+    file = path / LOCK_FILE if path.is_dir() else path
+    return read_record(file, Environment, missing_hint="make a lock with: filmgate env lock")
 
 
 def check_lock(path: Path, *, only: Sequence[str] = (), deep: bool = False) -> EnvironmentDiff:

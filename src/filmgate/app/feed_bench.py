@@ -18,7 +18,7 @@ from filmgate.app.step_function import load_step
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog
 from filmgate.errors import UserError
-from filmgate.feed.bench import FeedBench, bench_feed
+from filmgate.feed.bench import FeedBench, bench_feed, check_window
 from filmgate.feed.bench_windows import (
     Consumer,
     SupplyShare,
@@ -68,8 +68,10 @@ def measure_feed(
     if workers is not None:
         limits = msgspec.structs.replace(job.limits, workers=workers)
         job = msgspec.structs.replace(job, limits=limits)
+    check_window(seconds)
+    told = _told_consumer(demand)
     with _catalog_of(paths, talk) as catalog:
-        consumer = _consumer(demand, job, catalog)
+        consumer = told or _training_consumer(job, catalog)
         talk.note(f"feed bench: two to three windows of {seconds:g} s; demand: {consumer.says}")
         with talk.job("feed bench", "windows") as progress:
             return bench_feed(job, catalog, seconds=seconds, consumer=consumer, on_window=progress)
@@ -90,7 +92,7 @@ def _catalog_of(paths: Sequence[Path], talk: Talk) -> Iterator[Catalog]:
         yield index_with_progress(list(paths) or demo_videos(), out, "folder", talk)
 
 
-def _consumer(demand: Demand, job: Job, catalog: Catalog) -> Consumer | SupplyShare:
+def _told_consumer(demand: Demand) -> Consumer | SupplyShare | None:
     told = [demand.step_seconds, demand.supply_share, demand.step]
     if sum(one is not None for one in told) > 1:
         raise UserError(
@@ -103,7 +105,7 @@ def _consumer(demand: Demand, job: Job, catalog: Catalog) -> Consumer | SupplySh
         return share_of_supply(demand.supply_share)
     if demand.step is not None:
         return Consumer(step=load_step(demand.step), says=f"the step function {demand.step}")
-    return _training_consumer(job, catalog)
+    return None
 
 
 def _training_consumer(job: Job, catalog: Catalog) -> Consumer:

@@ -8,7 +8,7 @@ from pathlib import Path
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, index_videos
 from filmgate.catalog.labels import Labels
-from filmgate.units import format_bytes
+from filmgate.units import counted, format_bytes
 
 MAX_LEFT_OUT_LINES = 20
 """The rest is counted here, and listed in the catalog."""
@@ -27,7 +27,9 @@ def index_with_progress(
             on_progress=lambda at: progress(at.done, at.total, format_bytes(at.bytes_done)),
         )
     left_out = catalog.left_out
-    talk.note(f"index: {catalog.num_videos} videos, {len(left_out)} files left out")
+    talk.note(
+        f"index: {counted(catalog.num_videos, 'video')}, {counted(len(left_out), 'file')} left out"
+    )
     for one in left_out[:MAX_LEFT_OUT_LINES]:
         talk.note(f"  left out: {one.path}: {one.reason}")
     if len(left_out) > MAX_LEFT_OUT_LINES:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from filmgate.errors import Interrupted
+from filmgate.stopping import STOP_SIGNALS, is_repeat, note_stop
 
 
 class Terminated(BaseException):
@@ -19,10 +20,13 @@ class Terminated(BaseException):
 
 
 def answer_signals() -> None:
-    """Have SIGTERM and SIGHUP raise Terminated; SIGHUP stays ignored where it was (``nohup``)."""
-    signal.signal(signal.SIGTERM, _on_signal)
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, _on_signal)
+    """Have SIGTERM and SIGHUP raise Terminated, and SIGINT KeyboardInterrupt.
+
+    Those that are ignored already stay ignored, as under ``nohup``.
+    """
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _on_signal)
 
 
 @contextmanager
@@ -38,4 +42,8 @@ def interruptible() -> Iterator[None]:
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
-    raise Terminated(number)
+    """Raises once for a stop that comes several times, so that unwinding is not cut short."""
+    if is_repeat():
+        return
+    note_stop()
+    raise KeyboardInterrupt if number == signal.SIGINT else Terminated(number)

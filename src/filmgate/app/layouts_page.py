@@ -14,7 +14,7 @@ from filmgate.prepare.choose import Outlook
 from filmgate.prepare.layouts import Layouts
 from filmgate.records import write_file
 from filmgate.spec import Clip
-from filmgate.units import format_bytes, format_seconds
+from filmgate.units import format_bytes, format_number, format_seconds
 
 LAYOUTS_PAGE = "layouts.html"
 LARGEST_SHARE_DRAWN = 1.1
@@ -202,10 +202,11 @@ def _facts(layouts: Layouts) -> list[tuple[str, str]]:
          f"{format_bytes(layouts.source_bytes)}"),
         ("clips to be read", "any number" if needs.clips is None else f"{needs.clips:,}"),
         ("demand", "not told" if needs.clips_per_second is None
-         else f"{needs.clips_per_second:g} clips/s on {needs.cores} cores"),
+         else f"{format_number(needs.clips_per_second, 6)} clips/s on {needs.cores} cores"),
         ("limits", f"{needs.lowest_psnr_db:g} dB or more, {needs.largest_size_share:g} times the "
          "source's bytes or less"
          + ("" if needs.bytes_free is None else f", {format_bytes(needs.bytes_free)} free")),
+        *(("mind", remark) for remark in layouts.remarks),
         ("machine", layouts.machine),
         ("measured", f"{layouts.header.created_at}, in {format_seconds(layouts.seconds)}"),
     ]  # fmt: skip

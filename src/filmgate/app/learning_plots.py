@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from filmgate.app.series import Series, trend
 from filmgate.app.svg import Drawing, LegendEntry, Plot, colour, make_plot, mark_resumes
+from filmgate.units import format_number
 
 MAX_POINTS = 120
 """Points a line may have; more steps are averaged."""
@@ -48,7 +49,7 @@ def loss_plot(series: Series) -> Plot | None:
 def _say_loss(series: Series) -> str:
     first, last = trend(series.loss)
     way = "fell" if last < 0.98 * first else "rose" if last > 1.02 * first else "stayed"
-    said = f"The training loss {way} from {first:.3g} to {last:.3g} "
+    said = f"The training loss {way} from {format_number(first)} to {format_number(last)} "
     said += "(means of the first and the last tenth of the steps)"
     if series.resumed_after:
         places = ", ".join(str(step) for step in series.resumed_after)

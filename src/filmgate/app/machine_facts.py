@@ -80,10 +80,18 @@ def _media_rows(machine: Machine) -> list[tuple[str, str]]:
     if media is None:
         return [("FFmpeg", told(machine.software, "media"))]
     libraries = media.libraries or {}
+    has_gpu = bool(machine.gpus)
     return [
         ("FFmpeg inside PyAV", ", ".join(f"{name} {said}" for name, said in libraries.items())),
-        ("video decoders", ", ".join(media.decoders or [])),
-        ("video encoders", ", ".join(media.encoders or [])),
+        ("video decoders", _codecs(media.decoders or [], has_gpu=has_gpu)),
+        ("video encoders", _codecs(media.encoders or [], has_gpu=has_gpu)),
         ("built for", ", ".join(media.hardware or []) or "no hardware"),
         ("ffmpeg command", told(media, "command_version")),
     ]
+
+
+def _codecs(names: list[str], *, has_gpu: bool) -> str:
+    """FFmpeg has codecs of NVIDIA's GPUs on every machine; without such a GPU they stand apart."""
+    idle = [] if has_gpu else [name for name in names if name.endswith(("_cuvid", "_nvenc"))]
+    said = ", ".join(name for name in names if name not in idle)
+    return f"{said}; not without an NVIDIA GPU: {', '.join(idle)}" if idle else said

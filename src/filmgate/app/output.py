@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import msgspec
 
@@ -24,6 +25,12 @@ def print_text(text: str) -> None:
     """
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     _write(text.encode(encoding, "backslashreplace"))
+
+
+def path_from_here(path: Path | str) -> str:
+    """A path as a person would type it: relative where it lies below the current folder."""
+    absolute, here = Path(path).absolute(), Path.cwd()
+    return str(absolute.relative_to(here) if absolute.is_relative_to(here) else path)
 
 
 def discard_stdout() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from filmgate.app.output import path_from_here
 from filmgate.app.show import print_rows
 from filmgate.app.terminal import Talk
 from filmgate.catalog.labels import Labels
@@ -44,7 +45,7 @@ def pack_with_progress(
             annotations=annotations,
             rules=rules,
             fps=_fraction(fps),
-            shard_bytes=parse_bytes(shard_size),
+            shard_bytes=_bytes(shard_size, "--shard-size"),
             executor=LocalExecutor(workers),
             on_progress=lambda at: progress(at.done, at.total, format_bytes(at.bytes_done)),
         )
@@ -60,7 +61,7 @@ def pack_with_progress(
 def show_pack(header: PackHeader, out: Path) -> None:
     """A pack at a glance, then what did not fit."""
     rows = [
-        ("pack", str(out)),
+        ("pack", path_from_here(out)),
         ("images", f"{header.num_images} ({len(header.left_out)} left out)"),
         ("videos", f"{header.num_videos} {_KINDS[header.kind]}"),
         ("size", f"{format_bytes(header.bytes)} in {len(header.shards)} shards"),
@@ -85,6 +86,13 @@ def show_pack(header: PackHeader, out: Path) -> None:
 
 
 _KINDS = {"images": "(each image is one)", "frames": "(each folder of frames is one)"}
+
+
+def _bytes(text: str, option: str) -> int:
+    try:
+        return parse_bytes(text)
+    except ValueError as error:
+        raise UserError(f"{option}: {error}", hint=f"for example {option} 128MB") from None
 
 
 def _fraction(text: str) -> Fraction:

@@ -190,7 +190,7 @@ def queue_plot(series: Series, verdict: Verdict) -> Plot | None:
             whole_y=True,
             draw=draw,
         ),
-        f"No batch lay ready at {format_share(empty)} of the steps; {meaning}.",
+        f"A batch lay ready at {format_share(1 - empty)} of the steps; {meaning}.",
         (),
     )
 

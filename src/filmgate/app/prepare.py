@@ -15,7 +15,7 @@ from filmgate.app.machine_line import machine_line
 from filmgate.app.terminal import Talk
 from filmgate.catalog import Catalog, open_catalog
 from filmgate.errors import UserError
-from filmgate.prepare.candidates import candidates, named_recipe
+from filmgate.prepare.candidates import candidates, named_recipe, remarks_on
 from filmgate.prepare.choose import Needs
 from filmgate.prepare.copies import Prepared, prepare_copies
 from filmgate.prepare.layouts import (
@@ -31,7 +31,8 @@ from filmgate.prepare.recipe import Recipe, check_recipe
 from filmgate.records import digest_file, write_record
 from filmgate.spec import Job, load_job
 from filmgate.spec.job import Prepare
-from filmgate.units import format_bytes, format_seconds
+from filmgate.spec.mismatch import mismatch_words
+from filmgate.units import counted, format_bytes, format_seconds
 from filmgate.work import Limits, LocalExecutor, Progress
 from filmgate.work.cores import num_usable_cores
 from filmgate.work.executor import Executor
@@ -39,6 +40,8 @@ from filmgate.work.on_ray import RayExecutor
 
 SCRATCH = ".measure"
 """Folder in the output folder for what is tried."""
+MAX_DEMAND = 1e9
+"""Clips per second; beyond it the demand is a slip."""
 MAX_LEFT_OUT_LINES = 20
 """The rest is counted here, and listed in the record."""
 
@@ -107,10 +110,13 @@ def measure_catalog(
     out.mkdir(parents=True, exist_ok=True)
     recipes = _candidates(job) if recipes is None else recipes
     needs = needs_of(out, job, wish)
+    remarks = remarks_on(job.prepare, recipes)
+    for remark in remarks:
+        talk.note(f"layouts: {remark}")
     with talk.job("measure", "encodes") as progress:
         layouts = find_layouts(
             catalog, job.clip, recipes, needs, machine=machine_line(), sample=wish.sample,
-            workers=wish.workers, scratch=out / SCRATCH, on_progress=progress,
+            workers=wish.workers, scratch=out / SCRATCH, remarks=remarks, on_progress=progress,
             on_reading=lambda: progress.next_part("measure", "readings"),
         )  # fmt: skip
     write_layouts_page(out / LAYOUTS_PAGE, layouts)
@@ -136,7 +142,7 @@ def copy_with_progress(
             keep_uncopied=keep_uncopied, catalog_folder=catalog_folder, on_progress=_told(progress),
         )  # fmt: skip
     talk.note(
-        f"prepare: {prepared.num_videos} copies, {prepared.num_made} made now, "
+        f"prepare: {copies_words(prepared)}, "
         f"{format_bytes(prepared.bytes)} for {format_bytes(prepared.source_bytes)}; "
         f"{len(prepared.left_out)} videos without one"
     )
@@ -145,6 +151,15 @@ def copy_with_progress(
     if len(prepared.left_out) > MAX_LEFT_OUT_LINES:
         talk.note(f"  and {len(prepared.left_out) - MAX_LEFT_OUT_LINES} more: {out}")
     return prepared
+
+
+def copies_words(prepared: Prepared) -> str:
+    """How many copies, for how many videos: those of the same bytes share one."""
+    copies = counted(prepared.num_files, "copy")
+    shared = prepared.num_videos - prepared.num_files
+    for_videos = f" for {counted(prepared.num_videos, 'video')}" if shared else ""
+    same = f"; {shared} of the same bytes as another" if shared else ""
+    return f"{copies}{for_videos} ({prepared.num_made} made now{same})"
 
 
 def job_of(job_file: Path | None, told: dict[str, object]) -> Job:
@@ -160,13 +175,21 @@ def job_of(job_file: Path | None, told: dict[str, object]) -> Job:
         prepare = msgspec.convert(own | given, Prepare)
     except msgspec.ValidationError as error:
         raise UserError(
-            str(error).replace("`$.", "`"), hint="filmgate prepare --help lists what is allowed"
+            mismatch_words(error, own | given), hint="filmgate prepare --help lists what is allowed"
         ) from None
     return msgspec.structs.replace(job, prepare=prepare)
 
 
 def needs_of(out: Path, job: Job, wish: Wish) -> Needs:
-    """What the copy has to be good for, on the disk that ``out`` is on."""
+    """What the copy has to be good for, on the disk that ``out`` is on.
+
+    Raises UserError for a demand that no machine meets.
+    """
+    if wish.demand is not None and not 0 < wish.demand <= MAX_DEMAND:
+        raise UserError(
+            f"a demand of {wish.demand} clips per second",
+            hint=f"give --demand a number above 0, up to {MAX_DEMAND:.0f}",
+        )
     return Needs(
         clips=wish.clips,
         clips_per_second=wish.demand,

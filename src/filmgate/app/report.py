@@ -25,7 +25,7 @@ from filmgate.diagnose import Part, Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.records import write_file
 from filmgate.records.telemetry import read_telemetry
-from filmgate.units import format_bytes, format_rate, format_seconds, format_share
+from filmgate.units import format_bytes, format_number, format_rate, format_seconds, format_share
 
 REPORT = "report.html"
 """Name of the file in a run folder."""
@@ -106,7 +106,7 @@ def _figures(summary: RunSummary, verdict: Verdict) -> list[Figure]:
     rates = verdict.rates
     left_out = len(summary.left_out)
     demand = format_rate(rates.demand_clips_per_second, "clips")
-    loss = "unknown" if summary.final_loss is None else f"{summary.final_loss:.3g}"
+    loss = "unknown" if summary.final_loss is None else format_number(summary.final_loss)
     score = "not scored" if summary.accuracy is None else f"{100 * summary.accuracy:.0f} %"
     attempts = "1 attempt" if summary.attempts == 1 else f"{summary.attempts} attempts"
     return [

@@ -18,6 +18,7 @@ from filmgate.app.footage import demo_videos
 from filmgate.app.index import index_with_progress
 from filmgate.app.interrupt import interruptible
 from filmgate.app.machine_line import machine_line
+from filmgate.app.output import path_from_here
 from filmgate.app.report import write_report
 from filmgate.app.run_copies import training_catalog
 from filmgate.app.run_summary import (
@@ -32,6 +33,7 @@ from filmgate.catalog import Catalog, open_catalog, summarise
 from filmgate.catalog.find import check_roots
 from filmgate.catalog.labels import Labels
 from filmgate.catalog.order_over import order_over
+from filmgate.catalog.summary import Warned
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.feed.targets import choose_targets
@@ -70,17 +72,19 @@ def walk(
     """
     job = load_job(job_file) if job_file else Job()
     paths = list(videos) or demo_videos()
-    check_roots(paths)
+    check_roots(paths, hint="name a catalog, a folder of videos, or a video")
     request = make_request(paths, labels, job)
     folder = choose_folder(out, _name(videos, job, job_file), request).absolute()
     open_folder(folder)
     with hold_folder(folder), interruptible():
-        talk.note(f"run folder: {folder}")
+        talk.note(f"run folder: {path_from_here(folder)}")
         if (folder / RUN_FILE).exists():
             talk.note("this run is finished; choose another --out to run again")
             return read_record(folder / RUN_FILE, RunRecord)
         keep_request(folder, request, job)
         catalog = _catalog_of(paths, folder, labels, talk)
+        for warning in warning_sentences(summarise(catalog).warnings):
+            talk.note(f"warning: {warning}")
         read, copies = training_catalog(job, catalog, folder, talk)
         result = _train(job, read, folder, talk)
         return _conclude(job, (catalog, read, copies), result, folder, talk)
@@ -158,11 +162,7 @@ def _summary(
         codecs=facts.codecs,
         frame_sizes=facts.sizes,
         labels=facts.labels,
-        warnings=[
-            f"{counted(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; "
-            f"{one.advice}"
-            for one in facts.warnings
-        ],
+        warnings=warning_sentences(facts.warnings),
         skipped=[
             SkippedClip(path=one.path, place=one.place, reason=one.reason) for one in result.skipped
         ],
@@ -191,6 +191,15 @@ def _summary(
             "samples": result.samples_digest,
         },
     )
+
+
+def warning_sentences(warnings: Sequence[Warned]) -> list[str]:
+    """What stands out in the catalog, a sentence for each kind."""
+    return [
+        f"{counted(one.num_videos, 'video')}, such as {one.examples[0]}: {one.sentence}; "
+        f"{one.advice}"
+        for one in warnings
+    ]
 
 
 def _seconds_at_work(folder: Path) -> float:

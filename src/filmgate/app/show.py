@@ -11,13 +11,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from filmgate.app.output import print_text
+from filmgate.app.output import path_from_here, print_text
 from filmgate.app.run_summary import RunSummary
 from filmgate.app.verdict_table import verdict_table
 from filmgate.catalog import CatalogSummary
 from filmgate.diagnose import Verdict
 from filmgate.diagnose.sentence import format_gain
-from filmgate.units import format_bytes, format_rate, format_seconds, format_share
+from filmgate.units import (
+    counted,
+    format_bytes,
+    format_number,
+    format_rate,
+    format_seconds,
+    format_share,
+)
 
 if TYPE_CHECKING:
     from filmgate.feed.bench import FeedBench
@@ -61,8 +68,8 @@ def show_catalog(summary: CatalogSummary) -> None:
     """A catalog at a glance, then what in it costs time or trouble."""
     print_rows(
         [
-            ("catalog", summary.path),
-            ("videos", f"{summary.num_videos} ({summary.num_left_out} files left out)"),
+            ("catalog", path_from_here(summary.path)),
+            ("videos", f"{summary.num_videos} ({_left_out(summary.num_left_out)})"),
             ("length", f"{format_seconds(summary.hours * 3600)}, {summary.num_frames} frames"),
             ("size", format_bytes(summary.size_bytes)),
             ("codecs", _counts(summary.codecs)),
@@ -78,6 +85,10 @@ def show_catalog(summary: CatalogSummary) -> None:
             ),
         ]
     )
+
+
+def _left_out(number: int) -> str:
+    return f"{counted(number, 'file')} left out"
 
 
 def show_feed_bench(bench: FeedBench) -> None:
@@ -108,7 +119,8 @@ def _rates(bench: FeedBench) -> str:
     frames = format_rate(bench.supply_frames_per_second, "frames")
     pixels = f"{format_bytes(bench.supply_bytes_per_second)}/s of pixels"
     clips = format_rate(bench.supply_clips_per_second, "clips")
-    spread = f"parts of it {bench.supply_spread.lowest:.3g} to {bench.supply_spread.highest:.3g}"
+    lowest, highest = bench.supply_spread.lowest, bench.supply_spread.highest
+    spread = f"parts of it {format_number(lowest)} to {format_number(highest)}"
     return f"{clips} ({spread}), {frames}, {pixels}; {bench.workers} workers, {bench.seconds:.1f} s"
 
 
@@ -121,7 +133,7 @@ def _utilisation(bench: FeedBench) -> str:
 
 
 def _figure(value: float | None, unit: str) -> str:
-    return "unknown" if value is None else f"{value:.3g} {unit}".rstrip()
+    return "unknown" if value is None else f"{format_number(value)} {unit}".rstrip()
 
 
 def _bytes(count: int | None) -> str:

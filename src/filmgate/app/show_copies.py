@@ -8,10 +8,12 @@ from rich.table import Table
 from rich.text import Text
 
 from filmgate.app.layouts_page import COLUMNS, LAYOUTS_PAGE, headline, row_of
+from filmgate.app.output import path_from_here
+from filmgate.app.prepare import copies_words
 from filmgate.app.show import print_rows, print_table
 from filmgate.prepare.copies import Prepared
 from filmgate.prepare.layouts import Layouts
-from filmgate.units import format_bytes
+from filmgate.units import counted, format_bytes
 
 SHOWN = ("layout", "of the bytes", "clips per CPU-s", "as YUV", "PSNR, dB", "whole set",
          "CPU to make it all", "pays from", "verdict")  # fmt: skip
@@ -39,7 +41,8 @@ def show_layouts(layouts: Layouts, folder: Path) -> None:
         [
             ("choice", headline(layouts)),
             ("why", layouts.choice.why),
-            ("page", str((folder / LAYOUTS_PAGE).absolute())),
+            *(("mind", remark) for remark in layouts.remarks),
+            ("page", path_from_here(folder / LAYOUTS_PAGE)),
         ]
     )
 
@@ -53,13 +56,13 @@ def show_prepared(prepared: Prepared, layouts: Layouts | None) -> None:
         else f"{likeness.psnr_db:.1f} dB to the scaled source, SSIM {likeness.ssim:.4f}"
     )
     rows = [
-        ("copies", f"{prepared.num_videos} ({prepared.num_made} made now)"),
+        ("copies", copies_words(prepared)),
         ("layout", f"{prepared.recipe.layout.label}, by {prepared.encoder}"),
         ("size", f"{format_bytes(prepared.bytes)}, {share:.2f} times the source's"),
         ("closeness", closeness),
-        ("without a copy", f"{len(prepared.left_out)} videos"),
+        ("without a copy", counted(len(prepared.left_out), "video")),
         *((f"  {one.video_id}", one.reason) for one in prepared.left_out[:12]),
     ]
     if layouts is not None:
         rows.append(("why this layout", layouts.choice.why))
-    print_rows([*rows, ("catalog", prepared.folder)])
+    print_rows([*rows, ("catalog", path_from_here(prepared.folder))])

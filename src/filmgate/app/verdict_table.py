@@ -7,9 +7,10 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
+from filmgate.app.output import path_from_here
 from filmgate.app.run_summary import RunSummary, describe_copies, describe_score
 from filmgate.diagnose import Verdict
-from filmgate.units import format_rate, format_seconds, format_share
+from filmgate.units import format_number, format_rate, format_seconds, format_share
 
 FATES = {"substitute": "replaced by rule", "skip": "left out", "raise": "raised"}
 """What became of clips that failed, by ``data.on_error``."""
@@ -34,7 +35,7 @@ def _task(summary: RunSummary) -> str:
 def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tuple[str, str]]:
     left_out = len(summary.left_out)
     videos = str(summary.num_videos) + (f" ({left_out} left out)" if left_out else "")
-    loss = "unknown" if summary.final_loss is None else f"{summary.final_loss:.3g}"
+    loss = "unknown" if summary.final_loss is None else format_number(summary.final_loss)
     rows = [
         ("videos", videos),
         ("task", _task(summary)),
@@ -58,5 +59,5 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
         rows.append(("time", format_seconds(summary.seconds) + attempts))
     rows += [("verdict", verdict.sentence), ("change first", verdict.change_first)]
     if report is not None:
-        rows.append(("report", str(report)))
+        rows.append(("report", path_from_here(report)))
     return rows

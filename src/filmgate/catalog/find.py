@@ -22,6 +22,9 @@ VIDEO_SUFFIXES = frozenset(
 )  # fmt: skip
 """Names that are taken for videos inside a folder; a file that is named itself is always taken."""
 
+MADE_FOLDER = "a folder of copies that filmgate made; to index them, name it"
+"""Why such a folder is left out."""
+
 
 @dataclass(frozen=True, kw_only=True, order=True)
 class Found:
@@ -81,14 +84,15 @@ def find_videos(roots: Sequence[Path], *, skip: Path | None = None) -> Findings:
     return Findings(videos=videos, num_ignored=num_ignored, made_folders=made_folders)
 
 
-def check_roots(roots: Sequence[Path]) -> None:
+def check_roots(roots: Sequence[Path], *, hint: str = "name a video or a folder of videos") -> None:
     """Raises UserError for a root that does not exist, and for files that two roots have in common.
 
     They would be in the catalog twice, weigh double, and be trained on where they are held out.
+    ``hint`` says what can be named instead of one that does not exist.
     """
     for root in roots:
         if not root.exists():
-            raise UserError(f"{root} does not exist", hint="name a video or a folder of videos")
+            raise UserError(f"{root} does not exist", hint=hint)
     # Sorted by its parts, a folder comes right before what lies in it.
     places = sorted((root.resolve().parts, str(root)) for root in roots)
     for (parts, name), (next_parts, next_name) in pairwise(places):

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from filmgate.catalog.catalog import Catalog, open_catalog
-from filmgate.catalog.find import Found, find_videos
+from filmgate.catalog.find import MADE_FOLDER, Found, find_videos
 from filmgate.catalog.journal import hold_journal
 from filmgate.catalog.known import KnownFiles, known_files
 from filmgate.catalog.labels import Labels, labels_of
@@ -98,8 +98,7 @@ def _row_of(
 
 
 def _made(folder: Found) -> LeftOut:
-    reason = "a folder of copies that filmgate made; to index them, name it"
-    return LeftOut(video_id=folder.video_id, path=str(folder.path), reason=reason, stamp=None)
+    return LeftOut(video_id=folder.video_id, path=str(folder.path), reason=MADE_FOLDER, stamp=None)
 
 
 def _labelled(row: VideoRow | LeftOut, label: str | None) -> dict[str, str | None]:

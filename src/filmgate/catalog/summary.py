@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from filmgate.catalog.catalog import Catalog
+from filmgate.catalog.find import MADE_FOLDER
 from filmgate.catalog.rows import PACK_CONTAINER
 from filmgate.records import Record
 
@@ -204,13 +205,24 @@ def _of_the_whole(catalog: Catalog, sizes: dict[str, int]) -> list[Warned]:
                 "remove one of each: doubles weigh twice, and held-out clips may be trained on",
             )
         )
-    if catalog.left_out:
+    made = [one.video_id for one in catalog.left_out if one.reason == MADE_FOLDER]
+    if made:
+        warnings.append(
+            _warned(
+                "passed-over",
+                made,
+                "a folder of copies that filmgate made, and no video of its own",
+                "nothing needs doing: it was passed over; to index it, name it by itself",
+            )
+        )
+    broken = [one.video_id for one in catalog.left_out if one.reason != MADE_FOLDER]
+    if broken:
         warnings.append(
             _warned(
                 "left-out",
-                [one.video_id for one in catalog.left_out],
+                broken,
                 "cannot be used at all",
-                "see left_out.parquet for the reasons; fetch these files again or remove them",
+                "left_out.parquet has the reasons; mend, replace or remove broken files",
             )
         )
     return warnings

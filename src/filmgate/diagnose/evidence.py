@@ -94,8 +94,8 @@ def _queue(measured: Measured, finding: Finding) -> Evidence | None:
     empty = sum(fill == 0 for fill in fills) / len(fills)
     return Evidence(
         name="queue",
-        says=f"no finished batch lay ready at {format_share(empty)} of the steps; "
-        f"on average {sum(fills) / len(fills):.1f} did",
+        says=f"a finished batch lay ready at {format_share(1 - empty)} of the steps; "
+        f"on average there were {sum(fills) / len(fills):.1f}",
         supports=_supports(finding, compute=empty < 0.5, data=empty >= 0.5),
     )
 

@@ -99,6 +99,15 @@ class FeedBench(Record, frozen=True):
     """Name of each null field -> why."""
 
 
+def check_window(seconds: float) -> None:
+    """Raises UserError for a length that is not above 0 or longer than a day."""
+    if not 0 < seconds <= DAY_SECONDS:
+        raise UserError(
+            f"a window of {seconds:g} s",
+            hint=f"give --seconds a number above 0, up to {DAY_SECONDS:.0f}",
+        )
+
+
 def bench_feed(
     job: Job,
     catalog: Catalog,
@@ -112,11 +121,7 @@ def bench_feed(
     ``on_window`` hears (windows done, windows in all). Raises what opening and iterating the feed
     raise, UserError for a length that is not above 0 or longer than a day.
     """
-    if not 0 < seconds <= DAY_SECONDS:
-        raise UserError(
-            f"a window of {seconds:g} s",
-            hint=f"give --seconds a number above 0, up to {DAY_SECONDS:.0f}",
-        )
+    check_window(seconds)
     job = _fixed(job)
     step_seconds = used = None
     tell, num_windows = on_window or (lambda done, total: None), 1 if consumer is None else 3

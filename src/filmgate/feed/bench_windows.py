@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from filmgate.errors import DeadlineError, UserError
 from filmgate.feed.stats import FeedStats
 from filmgate.records import Record
+from filmgate.units import format_number
 
 if TYPE_CHECKING:
     from filmgate.feed.batch import Batch
@@ -88,12 +89,12 @@ def sleeping_consumer(step_seconds: float) -> Consumer:
     """
     if not 0 < step_seconds <= DAY_SECONDS:
         raise UserError(
-            f"a step of {step_seconds * 1000:g} ms",
+            f"a step of {format_number(step_seconds * 1000, 6)} ms",
             hint=f"give --step-ms a number above 0, up to {DAY_SECONDS * 1000:.0f}",
         )
     return Consumer(
         step=lambda batch: time.sleep(step_seconds),
-        says=f"a given step of {step_seconds * 1000:g} ms",
+        says=f"a given step of {format_number(step_seconds * 1000, 6)} ms",
         step_seconds=step_seconds,
     )
 

@@ -27,6 +27,7 @@ from filmgate.records import Header, Record, write_file
 
 CAPTURE = "capture.json"
 FILES = "files"
+NO_CAPTURE_HINT = "make one on that machine with: filmgate machine capture FILE"
 MAX_MEMBERS = 500_000
 MAX_TOTAL_BYTES = 256 * 2**20
 
@@ -195,7 +196,9 @@ def open_capture(path: Path) -> Source:
     try:
         members = _unpack(path)
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist", hint="check the path") from None
+        raise UserError(f"{path} does not exist", hint=NO_CAPTURE_HINT) from None
+    except tarfile.ReadError:  # its text tells of every way of packing that was tried
+        raise _no_capture(path, "it is no tar file") from None
     except (tarfile.TarError, EOFError, OSError, ValueError) as error:
         raise _no_capture(path, str(error)) from None
     return _own_source(path, members) if CAPTURE in members.files else _foreign(path, members)

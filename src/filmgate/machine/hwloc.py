@@ -48,7 +48,7 @@ def read_hwloc(path: Path) -> Machine:
     try:
         root = ElementTree.parse(path).getroot()
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist", hint="check the path") from None
+        raise UserError(f"{path} does not exist", hint="make one with: lstopo FILE.xml") from None
     except (OSError, ElementTree.ParseError) as error:
         raise _no_topology(path, str(error)) from None
     machine = root.find("object[@type='Machine']")

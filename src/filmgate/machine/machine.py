@@ -18,7 +18,7 @@ from filmgate.machine.limits import Limits, read_limits
 from filmgate.machine.memory import Memory, read_memory
 from filmgate.machine.network import Interface, read_interfaces
 from filmgate.machine.nodes import Node, read_nodes
-from filmgate.machine.nvml import GpuPair, Nvml, read_nvml
+from filmgate.machine.nvml import GpuPair, Nvml, read_nvml, without_gpu
 from filmgate.machine.pci import PciDevice, read_pci
 from filmgate.machine.raid import Raid, read_raids
 from filmgate.machine.rdma import RdmaPort, read_rdma
@@ -107,6 +107,9 @@ def read_machine(source: Source) -> Machine:
     tree, host, nvml = source.tree, source.host, source.nvml
     cpu, drives, devices = read_cpu(tree), read_drives(tree), read_pci(tree)
     unknown = _not_there(tree)
+    gpus = read_gpus(nvml, devices)
+    if nvml is not None and not gpus and "pci" not in unknown:
+        nvml = without_gpu(nvml)
     if not (nvml and nvml.gpus):
         unknown["gpu_pairs"] = nvml.why("gpus") if nvml else "the capture has no NVML"
     return Machine(
@@ -116,7 +119,7 @@ def read_machine(source: Source) -> Machine:
         nodes=read_nodes(tree),
         memory=read_memory(tree),
         pci=devices,
-        gpus=read_gpus(nvml, devices),
+        gpus=gpus,
         gpu_pairs=nvml.pairs if nvml else [],
         asked_nvml=nvml is not None,
         drives=drives,

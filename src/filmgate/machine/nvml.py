@@ -145,6 +145,11 @@ def read_nvml(library: ModuleType | Any | None = None) -> Nvml:
         return _none(f"NVML: {error}")
 
 
+def without_gpu(nvml: Nvml) -> Nvml:
+    """What NVML tells on a machine that has no GPU of NVIDIA: nothing, and no advice about it."""
+    return nvml if nvml.driver_version is not None else _none("there is no NVIDIA GPU")
+
+
 def _none(why: str) -> Nvml:
     fields = ("driver_version", "cuda_version", "gpus", "pairs")
     return Nvml(driver_version=None, cuda_version=None, unknown=dict.fromkeys(fields, why))

@@ -57,7 +57,7 @@ def find_images(
     With ``frames`` each folder that holds images is a video. Raises UserError for a folder that is
     missing or unreadable, a name that is not UTF-8, and when there is no image.
     """
-    check_roots([root])
+    check_roots([root], hint="name the folder of the images")
     if not root.is_dir():
         raise UserError(f"{root} is a file", hint="name the folder of the images")
     images: list[FoundImage] = []

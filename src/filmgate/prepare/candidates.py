@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from filmgate.errors import UserError
 from filmgate.feed.geometry import Size
 from filmgate.prepare.encoders import encoders_of
-from filmgate.prepare.recipe import Codec, Layout, LayoutName, Recipe, check_recipe
+from filmgate.prepare.recipe import (
+    QUALITY_RANGES,
+    Codec,
+    Layout,
+    LayoutName,
+    Recipe,
+    check_recipe,
+    takes_quality,
+)
 from filmgate.spec import Clip
 from filmgate.spec.job import Prepare
 
@@ -39,8 +47,9 @@ _WITH_REFERENCES = ("h264", "hevc", "mpeg4")
 def candidates(clip: Clip, prepare: Prepare | None = None, *, quick: bool = False) -> list[Recipe]:
     """Recipes for clips of this shape, of codecs that this machine can encode.
 
-    What ``prepare`` names holds for all of them. ``quick``: the two that won most often. Raises
-    UserError when key frames do not fall on the references that ``prepare`` names.
+    What ``prepare`` names holds for all of them, as far as ``remarks_on`` does not say otherwise.
+    ``quick``: the two that won most often. Raises UserError when key frames do not fall on the
+    references that ``prepare`` names.
     """
     prepare = prepare if prepare is not None else Prepare()
     spacing = prepare.reference_every or reference_spacing(clip, prepare.fps)
@@ -56,8 +65,43 @@ def candidates(clip: Clip, prepare: Prepare | None = None, *, quick: bool = Fals
         for layout in _layouts(spacing, key_every, prepare.quality, quick)
         if prepare.layout in (None, layout.name)
         and prepare.codec in (None, layout.codec)
+        and takes_quality(layout.codec, layout.quality)
         and encoders_of(layout.codec)
     ]
+
+
+def remarks_on(prepare: Prepare, recipes: Sequence[Recipe]) -> list[str]:
+    """Sentences about what ``prepare`` names and some of the candidates do not have."""
+    layouts = [recipe.layout for recipe in recipes]
+    remarks = []
+    if prepare.quality is not None:
+        ruled_out = [codec for codec in QUALITY_RANGES if not takes_quality(codec, prepare.quality)]
+        remarks += [
+            f"no {codec}: its quality goes from {QUALITY_RANGES[codec][0]} to "
+            f"{QUALITY_RANGES[codec][1]}, and {prepare.quality} was asked for"
+            for codec in ruled_out
+            if codec != "raw" and prepare.codec in (None, codec)
+        ]
+        remarks += _remark(
+            layouts, "quality", "raw frames have none", lambda one: one.codec == "raw"
+        )
+    if prepare.key_every not in (None, 1):
+        remarks += _remark(
+            layouts, "key_every", "there each frame is by itself", lambda one: one.key_every == 1
+        )
+    if prepare.reference_every not in (None, 1):
+        remarks += _remark(
+            layouts, "reference_every", "only temporal has references apart",
+            lambda one: one.reference_every == 1,
+        )  # fmt: skip
+    return remarks
+
+
+def _remark(
+    layouts: Sequence[Layout], key: str, why: str, is_other: Callable[[Layout], bool]
+) -> list[str]:
+    names = dict.fromkeys(layout.name for layout in layouts if is_other(layout))
+    return [f"{key} does not concern {', '.join(names)}: {why}"] if names else []
 
 
 def named_recipe(clip: Clip, prepare: Prepare) -> Recipe | None:

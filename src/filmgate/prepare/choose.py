@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from filmgate.prepare.measure import Trial
 from filmgate.records import Record
-from filmgate.units import format_bytes
+from filmgate.units import format_bytes, format_number
 
 STORAGE_CLASSES: tuple[tuple[str, float], ...] = (
     ("NAS over 10 GbE", 1.25e9),
@@ -100,7 +100,7 @@ def choose(
         return Choice(label=None, why=_none_keeps(copies), outlooks=outlooks)
     if needs.clips_per_second is not None:
         best = min(usable, key=lambda one: (one.bytes, one.trial.label))
-        rate = f"{needs.clips_per_second:g} clips/s on {needs.cores} cores"
+        rate = f"{format_number(needs.clips_per_second, 6)} clips/s on {needs.cores} cores"
         why = f"the smallest copy that gives {rate}"
     elif needs.clips is None:
         best = max(usable, key=lambda one: one.trial.clips_per_cpu_second or 0)

@@ -73,14 +73,16 @@ class Prepared(Record, frozen=True, kw_only=True):
     """In FFmpeg's names."""
     num_videos: int
     """Copies in the catalog."""
+    num_files: int
+    """Different copies: videos of the same bytes share one."""
     num_made: int
     """Of these, made by this start; the others were there."""
     left_out: list[LeftOut]
     """Sources without a copy, each with the reason."""
     source_bytes: int
-    """Of the sources that have a copy."""
+    """Of the sources that have a copy, those of the same bytes counted once."""
     bytes: int
-    """Of the copies."""
+    """Of the copies, each counted once."""
     likeness: Likeness
     """Mean over the videos."""
     num_as_they_are: int = 0
@@ -315,7 +317,7 @@ class _Copies:
             self.catalog_out, rows, [] if self.keep_uncopied else left_out, tables,
             roots=self.catalog.header.roots, copy=facts,
         )  # fmt: skip
-        return self._record(rows, [self.made[key] for _, key in kept], left_out, num_made, facts)
+        return self._record(rows, [key for _, key in kept], left_out, num_made, facts)
 
     def _row(self, row: int, made: CopyMade | None, job: CopyJob) -> VideoRow:
         source, path = self.catalog.video(row), self.out / job.output
@@ -348,7 +350,7 @@ class _Copies:
     def _record(
         self,
         rows: Sequence[VideoRow],
-        made: Sequence[CopyMade],
+        keys: Sequence[str],
         left_out: list[LeftOut],
         num_made: int,
         facts: CopyFacts,
@@ -356,6 +358,8 @@ class _Copies:
         inputs = {"catalog": facts.catalog_digest, "recipe": facts.recipe_digest}
         if self.chosen_by is not None:
             inputs["layouts"] = self.chosen_by[1]
+        made = [self.made[key] for key in keys]
+        files = [self.made[key] for key in dict.fromkeys(keys)]
         record = Prepared(
             header=Header(schema="filmgate.prepared", schema_version=1, inputs=inputs),
             folder=str(self.catalog_out),
@@ -363,10 +367,11 @@ class _Copies:
             recipe=self.recipe,
             encoder=self.encoder.name,
             num_videos=len(made),
+            num_files=len(files),
             num_made=num_made,
             left_out=left_out,
-            source_bytes=sum(one.source_bytes for one in made),
-            bytes=sum(one.size_bytes for one in made),
+            source_bytes=sum(one.source_bytes for one in files),
+            bytes=sum(one.size_bytes for one in files),
             likeness=mean_likeness([one.likeness for one in made]),
             num_as_they_are=len(rows) - len(made),
             chosen_by=None if self.chosen_by is None else self.chosen_by[0],

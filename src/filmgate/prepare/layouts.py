@@ -44,6 +44,8 @@ class Layouts(Record, frozen=True, kw_only=True):
     """How long that took."""
     choice: Choice
     """Which layout, why, and all that were tried."""
+    remarks: list[str] = []
+    """What was asked for that does not hold for every layout, and layouts that it ruled out."""
 
     @property
     def recipe(self) -> Recipe | None:
@@ -62,10 +64,13 @@ def find_layouts(
     sample: SampleSize | None = None,
     workers: int | None = None,
     scratch: Path | None = None,
+    remarks: Sequence[str] = (),
     on_progress: OnProgress | None = None,
     on_reading: Callable[[], OnProgress] | None = None,
 ) -> Layouts:
     """Try the recipes on a sample of the catalog's videos, and choose by the needs.
+
+    ``remarks`` (``candidates.remarks_on``) are kept with the answer.
 
     Raises UserError without a recipe, or when no video is long enough for a clip.
     """
@@ -95,6 +100,7 @@ def find_layouts(
         source_bytes=source_bytes,
         machine=machine,
         seconds=time.monotonic() - began,
+        remarks=list(remarks),
         choice=choose(trials, needs, video_seconds=video_seconds, source_bytes=source_bytes),
     )
 

@@ -15,6 +15,12 @@ LayoutName = Literal["temporal", "short-gop", "intra", "jpeg", "decoded"]
 
 RECIPE_VERSION = 1
 """Raised when the same recipe would make other bytes."""
+QUALITY_RANGES: dict[Codec, tuple[int, int]] = {
+    "h264": (0, 51), "hevc": (0, 51), "av1": (0, 63), "mpeg4": (2, 31), "jpeg": (2, 31),
+    "raw": (0, 0),
+}  # fmt: skip
+"""Beyond them an encoder takes the nearest one without a word.
+Source: https://ffmpeg.org/ffmpeg-codecs.html; x264 clips its CRF to 51."""
 
 
 class Layout(Record, frozen=True, forbid_unknown_fields=True):
@@ -73,6 +79,12 @@ class Recipe(Record, frozen=True, forbid_unknown_fields=True):
         return digest_bytes(f"{RECIPE_VERSION}\0".encode() + msgspec.json.encode(self))
 
 
+def takes_quality(codec: Codec, quality: int) -> bool:
+    """Whether the codec's encoders have this quality."""
+    low, high = QUALITY_RANGES[codec]
+    return low <= quality <= high
+
+
 def check_recipe(recipe: Recipe) -> None:
     """Raises UserError for a recipe that contradicts itself."""
     layout = recipe.layout
@@ -107,6 +119,9 @@ def _contradictions(layout: Layout) -> list[str]:
         whys.append("layout decoded and codec raw go together")
     if layout.codec == "raw" and layout.quality:
         whys.append(f"the quality is {layout.quality}, but raw frames have none")
-    if layout.codec in ("mpeg4", "jpeg") and not 2 <= layout.quality <= 31:
-        whys.append(f"the quality of {layout.codec} is {layout.quality}, and has to be 2 to 31")
+    elif not takes_quality(layout.codec, layout.quality):
+        low, high = QUALITY_RANGES[layout.codec]
+        whys.append(
+            f"the quality of {layout.codec} is {layout.quality}, and has to be {low} to {high}"
+        )
     return whys

@@ -71,15 +71,15 @@ def write_record(path: Path, record: Record) -> None:
     write_file(path, msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
 
 
-def read_record(path: Path, kind: type[R]) -> R:
-    """Read a record back.
+def read_record(path: Path, kind: type[R], *, missing_hint: str = "check the path") -> R:
+    """Read a record back; ``missing_hint`` says what to do where there is no file.
 
     Raises UserError when the file is missing, is no JSON, or is a record of another kind.
     """
     try:
         return msgspec.json.decode(path.read_bytes(), type=kind)
     except FileNotFoundError:
-        raise UserError(f"{path} does not exist", hint="check the path") from None
+        raise UserError(f"{path} does not exist", hint=missing_hint) from None
     except msgspec.DecodeError as error:
         raise UserError(
             f"{path} is no {kind.__name__} record: {error}",

@@ -16,10 +16,15 @@ from filmgate.errors import JobError
 from filmgate.records import write_file
 from filmgate.spec.augment_rules import check_augment
 from filmgate.spec.job import Job
+from filmgate.spec.mismatch import mismatch_words
 
 _TABLES: dict[str, type[msgspec.Struct]] = {
     field.name: field.type for field in msgspec.structs.fields(Job)
 }
+
+NO_JOB_HINT = (
+    "docs/job.md and examples/five_lines.toml show job files; without one the defaults hold"
+)
 
 
 def load_job(path: Path) -> Job:
@@ -30,7 +35,7 @@ def load_job(path: Path) -> Job:
     try:
         tables = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise JobError(f"{path} does not exist", hint="name an existing job.toml") from None
+        raise JobError(f"{path} does not exist", hint=NO_JOB_HINT) from None
     except OSError as error:
         reason = error.strerror or error
         raise JobError(f"{path} cannot be read: {reason}", hint="name a TOML text file") from None
@@ -56,7 +61,7 @@ def parse_job(tables: Mapping[str, Any], *, origin: str = "job") -> Job:
         job = msgspec.convert(tables, type=Job)
     except msgspec.ValidationError as error:
         raise JobError(
-            f"{origin}: {str(error).replace('`$.', '`')}",
+            f"{origin}: {mismatch_words(error, tables)}",
             hint="docs/job.md lists every key with its type and bounds",
         ) from None
     _check_clip_step(job, origin)

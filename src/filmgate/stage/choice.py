@@ -5,6 +5,7 @@ V videos.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +72,9 @@ class Choice:
     """Videos for which the condition does not hold."""
     num_never_shown: int
     """Videos that the job never shows."""
+    num_sharing: int
+    """Videos that have the same bytes as another one that is wanted; 0 of a pack, whose shards hold
+    many."""
 
 
 def choose(
@@ -101,6 +105,7 @@ def choose(
         over_budget=over,
         num_not_selected=len(cold) if pack is None else _num_cold(pack.pack, cold, fitting),
         num_never_shown=len(rows) - len(order),
+        num_sharing=len(order) - len(files) if pack is None else 0,
     )
 
 
@@ -112,7 +117,7 @@ def wanted_rows(catalog: Catalog, where: str | None) -> NDArray[np.int64]:
     if len(rows) == 0:
         raise UserError(
             f"{where!r} holds for none of {catalog.num_videos} videos",
-            hint=f"see what there is: filmgate catalog show {catalog.path}",
+            hint=f"see what there is: filmgate catalog show {shlex.quote(str(catalog.path))}",
         )
     return rows
 

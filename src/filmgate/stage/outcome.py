@@ -38,6 +38,9 @@ class Staged(Record, frozen=True, kw_only=True):
     """In the catalog."""
     num_hot: int
     """Files of this choice that are hot."""
+    num_sharing: int
+    """Videos of this choice that have the same bytes as another one, and share its file;
+    0 of a pack, whose shards hold many."""
     bytes_hot: int
     """Their size."""
     num_staged: int
@@ -64,5 +67,7 @@ class Staged(Record, frozen=True, kw_only=True):
     """Their size."""
     kept: list[Kept]
     """Hot files that this choice does not want and that stay; listed when evicting was asked."""
+    warnings: list[str]
+    """What is odd about where the folder lies."""
     seconds: float
     """Of this start."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +21,7 @@ from filmgate.errors import UserError
 from filmgate.pack.places import PackPlaces
 from filmgate.records import Header, Record, digest_bytes, write_record
 from filmgate.stage.choice import Choice, HotFile, PackSource, Wanted, choose, wanted_rows
+from filmgate.stage.devices import device_warnings, nearest_folder
 from filmgate.stage.evict import Eviction, evict, hot_files
 from filmgate.stage.fetch import Fetched, FetchJob, fetch
 from filmgate.stage.mirror import stageable_pack, write_staged_catalog
@@ -74,11 +75,13 @@ def stage_videos(
     rules: StageRules | None = None,
     *,
     on_progress: OnProgress | None = None,
+    on_warning: Callable[[str], None] | None = None,
 ) -> Staged:
     """Make the wanted videos hot in the folder ``out``, which becomes a catalog of all videos.
 
     ``out`` can be opened as a catalog as soon as the first file is on its way. A video that cannot
     be had stays cold and is listed. The same call again goes on after a kill, to the chunk.
+    ``on_warning`` hears, before anything is fetched, what is odd about where the folder lies.
 
     Raises UserError when the folder is full, taken, or the catalog's own; when the condition or
     the source cannot be used; and when nothing of what is wanted could be staged.
@@ -90,7 +93,7 @@ def stage_videos(
     refuse_root(catalog.header.roots, out)
     wanted = wanted if wanted is not None else Wanted()
     wanted_rows(catalog, wanted.where)  # before anything is written
-    since = time.monotonic()
+    since, nearest = time.monotonic(), nearest_folder(out)
     pack = stageable_pack(catalog)
     with _held(out):
         mirror = write_staged_catalog(catalog, pack, out, rules.source, rules.stall_seconds)
@@ -100,6 +103,8 @@ def stage_videos(
             out=out,
             rules=rules,
             since=since,
+            nearest=nearest,
+            on_warning=on_warning,
         ).run(wanted, on_progress)
         write_record(out / STAGED_FILE, staged)
     if staged.failed and not staged.num_hot:
@@ -147,6 +152,10 @@ class _Staging:
     out: Path
     rules: StageRules
     since: float
+    nearest: Path
+    """The folder that was there before."""
+    on_warning: Callable[[str], None] | None
+    warnings: list[str] = field(default_factory=list)
     fetched: list[Fetched] = field(default_factory=list)
     """By this start."""
     failed: list[NotHot] = field(default_factory=list)
@@ -154,6 +163,7 @@ class _Staging:
     def run(self, wanted: Wanted, on_progress: OnProgress | None) -> Staged:
         """Choose, make room, check, fetch."""
         choice, eviction = self._make_room(wanted)
+        self._warn(choice)
         if self.rules.pin is not None:
             names = (file.name for file in choice.files)
             change_pins(self.out, names, pin=self.rules.pin)
@@ -161,6 +171,13 @@ class _Staging:
         self._check_space(choice)
         self._fetch(choice.files, on_progress)
         return self._record(choice, eviction, num_dropped)
+
+    def _warn(self, choice: Choice) -> None:
+        sources = [file.source for file in choice.files]
+        self.warnings = device_warnings(self.out, sources, self.nearest)
+        tell = self.on_warning or (lambda warning: None)
+        for warning in self.warnings:
+            tell(warning)
 
     def _make_room(self, wanted: Wanted) -> tuple[Choice, Eviction]:
         """The choice that fits, once what may go has gone."""
@@ -269,6 +286,8 @@ class _Staging:
             catalog_digest=self.catalog.digest,
             num_videos=self.catalog.num_videos,
             num_hot=len(are_hot),
+            num_sharing=choice.num_sharing,
+            warnings=self.warnings,
             bytes_hot=sum(file.size_bytes for file in are_hot),
             num_staged=len(self.fetched),
             bytes_fetched=meter.num_bytes,

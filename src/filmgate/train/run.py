@@ -50,7 +50,7 @@ def train_run(
 
     Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
     after SIGTERM, SIGINT or SIGHUP: the step at hand is finished and committed first; a second
-    signal stops at once.
+    signal, two seconds later or more, stops at once.
     """
     keys = outcome_keys(job, catalog.digest)
     finished = run_folder / "train.json"

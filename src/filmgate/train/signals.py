@@ -10,9 +10,7 @@ from types import FrameType
 from typing import Any, Self
 
 from filmgate.closing import Closing
-
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-"""A scheduler, Ctrl-C, and a terminal or connection that closes."""
+from filmgate.stopping import STOP_SIGNALS, is_repeat, note_stop
 
 
 class StopWait(BaseException):
@@ -20,15 +18,16 @@ class StopWait(BaseException):
 
 
 class StopAtOnce(BaseException):
-    """A second signal: leave without another commit."""
+    """A second request: leave without another commit."""
 
 
 class StopRequest(Closing):
-    """A context in which the first signal is remembered and the second one raises StopAtOnce.
+    """A context in which the first signal is remembered and a second one raises StopAtOnce.
 
-    A third meets the handlers that were there before, which are put back at the end in any case.
-    SIGHUP stays ignored where it was, as under ``nohup``. Outside the main thread Python delivers
-    no signals, and nothing is installed.
+    Signals within ``REPEAT_SECONDS`` of the first are the same request. A third meets the handlers
+    that were there before, which are put back at the end in any case. SIGHUP stays ignored where it
+    was, as under ``nohup``. Outside the main thread Python delivers no signals, and nothing is
+    installed.
     """
 
     def __init__(self) -> None:
@@ -65,6 +64,9 @@ class StopRequest(Closing):
             self._may_break = False
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_asked and is_repeat():
+            return
+        note_stop()
         if self.is_asked:
             self._put_back()
             raise StopAtOnce

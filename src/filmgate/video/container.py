@@ -143,7 +143,7 @@ def _choose_stream(path: Path, container: InputContainer) -> VideoStream:
 
 
 def _not_opened(path: Path, error: Exception) -> UnreadableVideo:
-    hint = "check the path" if isinstance(error, FileNotFoundError) else ""
+    hint = "name a video file" if isinstance(error, FileNotFoundError) else ""
     return UnreadableVideo(path, _why_not_open(path, error), hint=hint)
 
 

@@ -50,7 +50,7 @@ def host_facts(*, container_digest: str | None = None, folder: Path | None = Non
         fact_of(
             "container.digest",
             lambda: container_digest or _image_digest(),
-            "inside a container nothing tells its image's digest; give --container-digest",
+            "a container cannot read the digest of its image; give it with --container-digest",
         ),
         *_git_facts("git", folder or Path.cwd()),
         *_git_facts("filmgate", HERE),
