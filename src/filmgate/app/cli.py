@@ -23,7 +23,7 @@ from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_pack import pack
 from filmgate.app.cli_prepare import prepare
 from filmgate.app.cli_stage import stage
-from filmgate.app.interrupt import Terminated, answer_signals
+from filmgate.app.interrupt import Terminated, answer_signals, ignore_repeats
 from filmgate.app.output import discard_stdout, print_record, print_text
 from filmgate.errors import FilmgateError, UserError
 
@@ -59,7 +59,9 @@ Labels = Annotated[
 def main() -> None:
     """Run the command line and exit with its code: 0 done, 2 mend the input, 1 failed otherwise."""
     answer_signals()
-    sys.exit(run_command_line(sys.argv[1:]))
+    code = run_command_line(sys.argv[1:])
+    ignore_repeats()
+    sys.exit(code)
 
 
 def run_command_line(arguments: list[str]) -> int:

@@ -29,6 +29,13 @@ def answer_signals() -> None:
             signal.signal(number, _on_signal)
 
 
+def ignore_repeats() -> None:
+    """At the end of a process that was stopped: the interpreter gives signals their own meaning
+    back before it is gone, and a repeated one would take the exit code with it."""
+    for number in STOP_SIGNALS if is_repeat() else ():
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Raises Interrupted for a signal that ends a run; training answers signals by itself."""
