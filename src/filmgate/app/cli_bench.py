@@ -32,9 +32,29 @@ QUICK_SECONDS = 3.0
 
 @bench_app.command()
 def storage(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Files that are there, folders of them, or a catalog; they are only read. None: "
+            "files are laid out in --dir."
+        ),
+    ] = None,
     folder: Annotated[
         Path | None,
-        typer.Argument(help="Where to measure; files are laid out there. None: this folder."),
+        typer.Option("--dir", help="Where files are laid out and removed; none: this folder."),
+    ] = None,
+    size: Annotated[
+        str | None,
+        typer.Option(help="How much is laid out or read; none: 4GiB, or 1GiB with --quick."),
+    ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option("--for", help="Job file (TOML) whose loader's reads are replayed."),
+    ] = None,
+    catalog: Annotated[Path | None, typer.Option(help="Catalog of that job.")] = None,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(help="How long a training step of that job computes; none: not compared."),
     ] = None,
     quick: Quick = False,
     out: Out = None,
@@ -42,10 +62,17 @@ def storage(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure what the storage below a folder reads, past the page cache."""
-    from filmgate.bench.ask import Ask
+    """Measure what storage reads past the page cache: in sequence, at random, as a loader does.
 
-    _one("storage", Ask(quick=quick, folder=folder), out, page, json, quiet)
+    With fio where it is installed. Folders in main memory (tmpfs) are refused.
+    """
+    from filmgate.app.bench_storage import storage_ask
+
+    ask = storage_ask(
+        paths or [], folder=folder, size=size, job=job, catalog=catalog, step_ms=step_ms,
+        quick=quick,
+    )  # fmt: skip
+    _one("storage", ask, out, page, json, quiet)
 
 
 @bench_app.command()
@@ -200,7 +227,7 @@ def all_(
 
     given = Given(
         words={
-            "storage": (str(folder),) if folder else (), "decode": (), "memory": (),
+            "storage": ("--dir", str(folder)) if folder else (), "decode": (), "memory": (),
             "precision": (), "sync": (), "feed": (),
         }
     )  # fmt: skip

@@ -132,20 +132,20 @@ def read_filesystems(tree: Tree, drives: list[Drive], host: Host | None) -> list
     return list(found.values())
 
 
-def read_mounts(tree: Tree) -> list[Mount]:
-    """Mounts that hold files; none where the table cannot be read."""
+def read_mounts(tree: Tree, *, all_kinds: bool = False) -> list[Mount]:
+    """Mounts that hold files, or all there are; none where the table cannot be read."""
     for path, parse in (("proc/self/mountinfo", _of_mountinfo), ("proc/mounts", _of_mounts)):
         try:
             mounts = [parse(line.split(" ")) for line in tree.text(path).splitlines()]
         except (OSError, ValueError, IndexError):
             continue
-        return [mount for mount in mounts if mount.kind not in _KERNEL]
+        return [mount for mount in mounts if all_kinds or mount.kind not in _KERNEL]
     return []
 
 
 def place_of(path: str, filesystems: list[Filesystem], drives: list[Drive]) -> Place | None:
     """Where an absolute path lies; None where no mount is known for it."""
-    above = [one for one in filesystems if _holds(one.mount_point, path)]
+    above = [one for one in filesystems if holds(one.mount_point, path)]
     if not above:
         return None
     nearest = max(above, key=lambda one: len(one.mount_point.rstrip("/")))
@@ -153,7 +153,8 @@ def place_of(path: str, filesystems: list[Filesystem], drives: list[Drive]) -> P
     return Place(filesystem=nearest, drives=tuple(found))
 
 
-def _holds(mount_point: str, path: str) -> bool:
+def holds(mount_point: str, path: str) -> bool:
+    """Whether an absolute path lies at or below a mount point."""
     return path == mount_point or path.startswith(mount_point.rstrip("/") + "/")
 
 
