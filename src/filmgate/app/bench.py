@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import signal
 import subprocess
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 from filmgate.app.terminal import JobProgress, Talk
 from filmgate.bench.ask import Ask, Tell
 from filmgate.machine import open_machine
+from filmgate.machine.baseline.clock import busy_seconds
 from filmgate.machine.measured import (
     PARTS,
     BenchPart,
@@ -27,6 +29,7 @@ from filmgate.machine.measured import (
     identity_of,
 )
 from filmgate.records import Header, read_record
+from filmgate.units import format_share
 
 TOOLS = ("torch", "av", "numpy", "torchcodec")
 """Packages whose version a figure may depend on."""
@@ -38,6 +41,8 @@ EXPECTED_SECONDS: dict[PartName, tuple[float, float]] = {
 DEADLINE_TIMES = 20
 """How many times as long as expected a part may take before it is given up."""
 TICK_SECONDS = 0.5
+MANY_OTHERS = 0.1
+"""Share of the cores that others use from which on figures are doubted."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,10 +58,28 @@ def measure_part(name: PartName, ask: Ask, talk: Talk) -> MachineMeasured:
     measure: Callable[[Ask, Tell], BenchPart] = getattr(
         import_module(f"filmgate.bench.{name}"), f"bench_{name}"
     )
-    start = time.monotonic()
+    start, busy, own = time.monotonic(), busy_seconds(), _own_seconds()
     with talk.job(f"bench {name}", "rounds") as progress:
         part = measure(ask, progress)
-    return machine_measured([replace(part, seconds=time.monotonic() - start)], quick=ask.quick)
+    seconds = time.monotonic() - start
+    others = max(0.0, busy_seconds() - busy - (_own_seconds() - own))
+    others /= seconds * (os.cpu_count() or 1)
+    part = _beside_others(replace(part, seconds=seconds), min(1.0, others))
+    return machine_measured([part], quick=ask.quick)
+
+
+def _own_seconds() -> float:
+    """CPU time of this process and of its children that have ended."""
+    return sum(os.times()[:4])
+
+
+def _beside_others(part: BenchPart, share: float) -> BenchPart:
+    """The part with what other programs did meanwhile."""
+    facts = part.facts | {"other programs": f"{format_share(share)} of the cores meanwhile"}
+    if part.status != "measured" or share < MANY_OTHERS:
+        return replace(part, facts=facts)
+    note = "other programs kept much of the machine busy meanwhile: measure again when it is quiet"
+    return replace(part, facts=facts, says=[*part.says, note])
 
 
 def machine_measured(parts: Sequence[BenchPart], *, quick: bool) -> MachineMeasured:

@@ -38,7 +38,13 @@ def part_of_feed(bench: FeedBench) -> BenchPart:
             _single("read", "bytes/s", bench.read_bytes_per_second, bench,
                     "bytes that the workers asked for over the supply window, cached or not")
         )  # fmt: skip
-    return BenchPart(name="feed", status="measured", measures=measures, unknown=bench.unknown)
+    return BenchPart(
+        name="feed",
+        status="measured",
+        seconds=bench.seconds + (bench.au_seconds or 0.0),
+        measures=measures,
+        unknown=bench.unknown,
+    )
 
 
 def _measure(

@@ -29,11 +29,12 @@ def format_value(value: float, unit: str) -> str:
 
 
 def spread_words(measure: Measure) -> str:
-    """``5 of 980 MB/s to 1.1 GB/s``."""
-    if measure.repetitions < 2:
-        return "measured once"
+    """``5 of 980 MB/s to 1.1 GB/s``; ``parts`` where the one value is that of a whole window."""
+    if measure.low == measure.high:
+        return "measured once" if measure.repetitions == 1 else f"{measure.repetitions} alike"
     low, high = (format_value(end, measure.unit) for end in (measure.low, measure.high))
-    return f"{measure.repetitions} of {low} to {high}"
+    count = "parts" if measure.repetitions == 1 else str(measure.repetitions)
+    return f"{count} of {low} to {high}"
 
 
 def show_bench(record: MachineMeasured) -> None:

@@ -147,7 +147,7 @@ def _run(fio: Fio, options: Sequence[str], seconds: float) -> Reading:
         text = out.read_text() if out.exists() else ""
     if done.returncode != 0:
         words = (done.stderr.strip() or text.strip() or done.stdout.strip()).splitlines()
-        said = words[-1] if words else f"exit code {done.returncode}"
+        said = "; ".join(words[:2]) or f"exit code {done.returncode}"
         raise UserError(f"fio failed: {said}", hint=f"{fio.version}; try it by hand")
     return _reading(_parse(text))
 

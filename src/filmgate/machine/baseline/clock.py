@@ -37,7 +37,7 @@ def time_process(command: Sequence[str], *, deadline_seconds: float) -> Timed:
     Raises UserError when it cannot be started or fails, DeadlineError when it takes too long: it is
     killed then, with all processes of its session.
     """
-    busy, began = _busy_seconds(), time.perf_counter()
+    busy, began = busy_seconds(), time.perf_counter()
     process = _start(command)
     late = threading.Event()
 
@@ -67,7 +67,7 @@ def time_process(command: Sequence[str], *, deadline_seconds: float) -> Timed:
             hint="it has to end with 0; what it printed is above",
         )
     cpu = usage.ru_utime + usage.ru_stime
-    others = max(0.0, _busy_seconds() - busy - cpu) / (wall * (os.cpu_count() or 1))
+    others = max(0.0, busy_seconds() - busy - cpu) / (wall * (os.cpu_count() or 1))
     return Timed(
         round=Round(wall_seconds=wall, cpu_seconds=cpu),
         peak_bytes=usage.ru_maxrss * 1024,
@@ -107,7 +107,7 @@ def _kill(process_id: int) -> None:
         os.killpg(process_id, signal.SIGKILL)
 
 
-def _busy_seconds() -> float:
+def busy_seconds() -> float:
     """CPU seconds that all programs of the machine have used since it started."""
     times = psutil.cpu_times()
     left_out = ("idle", "iowait", "guest", "guest_nice", "steal")
