@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from filmgate.app.bench_needs import with_bench
 from filmgate.errors import UserError
 from filmgate.machine import Audit, Machine, Needs, audit_machine, open_machine
 from filmgate.machine.attested import Attestation, keep_attested, parse_answer, read_attested
@@ -33,6 +34,7 @@ class Wish:
     need_vram: str | None = None
     need_read: str | None = None
     measured_read: str | None = None
+    bench: Path | None = None
     attest: tuple[str, ...] = ()
     by: str | None = None
     ask: bool = False
@@ -46,6 +48,8 @@ def audit_with(wish: Wish) -> Audit:
     if wish.ask and not sys.stdin.isatty():
         raise UserError("--ask needs a terminal", hint='answer with --attest "LINE=yes: note"')
     machine = open_machine(wish.capture)
+    if wish.bench is not None:
+        needs = with_bench(needs, wish.bench, machine)
     file = wish.attested or (ATTESTED if wish.capture is None else None)
     if file is None and (new or wish.ask):
         raise UserError(

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 
 from filmgate.app.terminal import JobProgress, Talk
 from filmgate.bench.ask import Ask, Tell
-from filmgate.machine import open_machine
+from filmgate.machine import Machine, open_machine
 from filmgate.machine.baseline.clock import busy_seconds
 from filmgate.machine.measured import (
     PARTS,
@@ -27,6 +28,7 @@ from filmgate.machine.measured import (
     MachineMeasured,
     PartName,
     identity_of,
+    refuse_other_machine,
 )
 from filmgate.records import Header, read_record
 from filmgate.units import format_share
@@ -41,6 +43,8 @@ EXPECTED_SECONDS: dict[PartName, tuple[float, float]] = {
 DEADLINE_TIMES = 20
 """How many times as long as expected a part may take before it is given up."""
 TICK_SECONDS = 0.5
+END_SECONDS = 30
+"""What a process gets to remove what it laid out."""
 MANY_OTHERS = 0.1
 """Share of the cores that others use from which on figures are doubted."""
 
@@ -92,6 +96,13 @@ def machine_measured(parts: Sequence[BenchPart], *, quick: bool) -> MachineMeasu
     )
 
 
+def read_bench(path: Path, machine: Machine) -> MachineMeasured:
+    """What a bench of that machine found. Raises UserError for another's, and for no bench."""
+    record = read_record(path, MachineMeasured)
+    refuse_other_machine(record, machine, path)
+    return record
+
+
 def measure_all(given: Given, talk: Talk, *, quick: bool) -> MachineMeasured:
     """Every part in a process of its own, so that one that dies takes no other with it."""
     order = [name for name in PARTS if name in given.words]
@@ -104,6 +115,11 @@ def measure_all(given: Given, talk: Talk, *, quick: bool) -> MachineMeasured:
             done += _expected(name, quick=quick)
         progress(round(total), round(total))
     return machine_measured(parts, quick=quick)
+
+
+def command_of(name: PartName, words: Sequence[str]) -> list[str]:
+    """How the process of a part is started."""
+    return [sys.executable, "-m", "filmgate", "bench", name, *words]
 
 
 def _expected(name: PartName, *, quick: bool) -> float:
@@ -121,10 +137,13 @@ def _measured_apart(
     expected, start = _expected(name, quick=quick), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="filmgate-bench-") as folder:
         out, talk = Path(folder) / "part.json", Path(folder) / "talk.txt"
-        command = [sys.executable, "-m", "filmgate", "bench", name, *words]
+        command = command_of(name, words)
         command += ["--quiet", "--out", str(out), *(["--quick"] if quick else [])]
         with talk.open("wb") as stderr:
-            child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+            # A session of its own, so that all that it started can be ended with it.
+            child = subprocess.Popen(
+                command, stdout=subprocess.DEVNULL, stderr=stderr, start_new_session=True
+            )
             try:
                 why = _wait(child, expected, place, progress, name)
             finally:
@@ -161,13 +180,14 @@ def _wait(
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
+    """Ask a process to clean up and end, then end what is left of its session."""
     if child.poll() is None:
         child.terminate()
-        try:
-            child.wait(10)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.wait()
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(END_SECONDS)
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _why(code: int, talk: str) -> str:

@@ -17,6 +17,22 @@ from filmgate.machine.measured import MachineMeasured
 from filmgate.records import write_file
 
 
+def figure_rows(record: MachineMeasured) -> list[tuple[str, str]]:
+    """Part and figure, with median and spread; a part without figures with its reason."""
+    rows: list[tuple[str, str]] = []
+    for part in record.parts:
+        if part.status != "measured":
+            rows.append((part.name, part_words(part)))
+        rows += [
+            (
+                f"{part.name}: {one.name}",
+                f"{format_value(one.median, one.unit)} ({spread_words(one)})",
+            )
+            for one in part.measures
+        ]
+    return [*rows, ("measured", record.header.created_at)]
+
+
 def write_bench_page(path: Path, record: MachineMeasured) -> None:
     """Write the page, in one step."""
     environment = page_environment()

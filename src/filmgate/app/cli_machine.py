@@ -30,25 +30,40 @@ def show_(
         Path | None, typer.Option(help="Write an HTML page with the drawing and all facts.")
     ] = None,
     svg: Annotated[Path | None, typer.Option(help="Write the drawing of the topology.")] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option(help="Show below it the figures of this machine that `filmgate bench` wrote."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show GPUs, processors, memory, drives, network and software, and what hangs where.
 
     Nothing is measured. What could not be read is unknown, with the reason.
     """
+    from filmgate.app.bench import read_bench
     from filmgate.app.machine_page import write_machine_page
+    from filmgate.app.show_bench import show_bench
     from filmgate.app.show_machine import show_machine
+    from filmgate.errors import UserError
     from filmgate.machine import open_machine
     from filmgate.machine.topology import topology_of
     from filmgate.machine.topology_svg import topology_svg
     from filmgate.records import write_file
 
+    if bench is not None and json:
+        raise UserError(
+            "a machine's record holds nothing that was measured",
+            hint="leave --bench or --json out; bench.json is a record of its own",
+        )
     machine = open_machine(capture)
+    measured = None if bench is None else read_bench(bench, machine)
     if page is not None:
-        write_machine_page(page, machine)
+        write_machine_page(page, machine, measured)
     if svg is not None:
         write_file(svg, topology_svg(topology_of(machine)).encode())
     print_record(machine) if json else show_machine(machine)
+    if measured is not None:
+        show_bench(measured)
 
 
 @machine_app.command(name="capture")
@@ -89,6 +104,13 @@ def audit(
     measured_read: Annotated[
         str | None, typer.Option(help="Bytes a second that the storage was measured to give.")
     ] = None,
+    bench: Annotated[
+        Path | None,
+        typer.Option(
+            help="Figures of that machine that `filmgate bench` wrote; --need-read and "
+            "--measured-read stand above them."
+        ),
+    ] = None,
     attest: Annotated[
         list[str] | None,
         typer.Option(help='What a person knows, "LINE=yes: note"; may be given again.'),
@@ -121,7 +143,8 @@ def audit(
     wish = Wish(
         capture=capture, job=job, dataset=dataset, checkpoints=checkpoints,
         second_copy=second_copy, nodes=nodes, need_vram=need_vram, need_read=need_read,
-        measured_read=measured_read, attest=tuple(attest or ()), by=by, ask=ask, attested=attested,
+        measured_read=measured_read, bench=bench, attest=tuple(attest or ()), by=by, ask=ask,
+        attested=attested,
     )  # fmt: skip
     record = audit_with(wish)
     if page is not None:

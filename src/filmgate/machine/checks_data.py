@@ -34,6 +34,8 @@ def dataset_drives(machine: Machine, needs: Needs) -> Finding:
     if place.filesystem.kind in MEMORY:
         return Finding(status="ok", evidence=f"{seen}, in main memory")
     unseen = _not_to_be_seen(place)
+    if unseen and needs.measured_read_bytes_per_second is not None:
+        return _measured_finding(needs, needs.measured_read_bytes_per_second, f"{seen}; {unseen}")
     if unseen:
         return Finding(
             status="unknown", bar="NVMe drives in RAID 0", bar_from=RULES,
@@ -51,6 +53,21 @@ def dataset_drives(machine: Machine, needs: Needs) -> Finding:
     return _nvme_finding(machine, needs, place, seen)
 
 
+def _measured_finding(needs: Needs, measured: float, seen: str) -> Finding:
+    """Drives that are not to be seen, judged by what they were measured to read."""
+    need = needs.read_bytes_per_second
+    bar = NVME_BYTES_PER_SECOND.value if need is None else need * READ_HEADROOM.value
+    enough = measured >= bar
+    source = NVME_BYTES_PER_SECOND.source
+    return Finding(
+        status="ok" if enough else "warn",
+        bar=f"{format_bytes(bar)}/s, {source if need is None else 'the need with headroom'}",
+        bar_from=RULES if need is None else "bench" if needs.read_from else "command line",
+        evidence=f"{seen}; they read {format_bytes(measured)}/s, {_measured_words(needs)}",
+        next_step="" if enough else "move the dataset to NVMe drives, or make a training copy",
+    )
+
+
 def _nvme_finding(machine: Machine, needs: Needs, place: Place, seen: str) -> Finding:
     count = len(place.drives)
     expected = count * NVME_BYTES_PER_SECOND.value
@@ -60,7 +77,7 @@ def _nvme_finding(machine: Machine, needs: Needs, place: Place, seen: str) -> Fi
         return Finding(
             status="ok" if enough else "warn",
             bar=f"{format_bytes(need)}/s, {NVME_BYTES_PER_SECOND.source}",
-            bar_from="command line",
+            bar_from="bench" if needs.read_from else "command line",
             evidence=f"{seen}; drives of this kind are expected to read {format_bytes(expected)}/s",
             next_step="" if enough else "put more drives into the RAID 0, and measure",
         )
@@ -209,8 +226,8 @@ def read_rate(machine: Machine, needs: Needs) -> Finding:
         return Finding(
             status="unknown",
             evidence=f"not told: {' and '.join(missing)}; nothing is measured here",
-            next_step="`filmgate feed bench` measures what training takes and what the loader "
-            "reads; tell --need-read and --measured-read",
+            next_step="`filmgate bench storage` and `filmgate bench feed` measure both; tell them "
+            "with --bench bench.json, or with --need-read and --measured-read",
         )
     bar = f"{format_bytes(need)}/s, with {READ_HEADROOM.value:g} times as headroom"
     status: Status = "ok" if measured >= need * READ_HEADROOM.value else "warn"
@@ -219,10 +236,14 @@ def read_rate(machine: Machine, needs: Needs) -> Finding:
     return Finding(
         status=status,
         bar=bar,
-        bar_from="command line",
-        evidence=f"{format_bytes(measured)}/s as told on the command line",
+        bar_from="bench" if needs.read_from else "command line",
+        evidence=f"{format_bytes(measured)}/s {_measured_words(needs)}",
         next_step="" if status == "ok" else "make a training copy, or add drives",
     )
+
+
+def _measured_words(needs: Needs) -> str:
+    return needs.measured_read_from or "as told on the command line"
 
 
 def place_or_finding(machine: Machine, path: str | None, option: str) -> Place | Finding:

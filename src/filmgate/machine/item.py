@@ -25,7 +25,7 @@ class Finding:
     """What to do about it; empty where there is nothing to do."""
     bar: str = ""
     """What was asked for; empty where nothing was compared."""
-    bar_from: Literal["job", "rules", "command line"] | None = None
+    bar_from: Literal["job", "rules", "command line", "bench"] | None = None
     """Where the bar comes from."""
 
 
@@ -48,7 +48,7 @@ class Item(Record, frozen=True):
     bar: str
     """What was asked for; empty where nothing was compared."""
     bar_from: str | None
-    """``job``, ``command line`` or ``rules``, with the rule's source."""
+    """``job``, ``command line``, ``bench`` or ``rules``, with the rule's source."""
     attestation: Attestation | None
     """What a person said, where it was asked; a machine's own verdict stands above it."""
 

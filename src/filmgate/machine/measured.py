@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
+from filmgate.errors import UserError
 from filmgate.machine.facts import Facts
 from filmgate.machine.machine import Machine
 from filmgate.records import Header, Record
@@ -154,6 +156,21 @@ class MachineMeasured(Record, frozen=True, kw_only=True):
         """A measure of a part; None where either is not there."""
         found = self.part(part)
         return found.measure(name) if found else None
+
+
+def refuse_other_machine(record: MachineMeasured, machine: Machine, path: Path) -> None:
+    """Raise UserError where the bench at ``path`` was measured on other hardware than ``machine``.
+
+    What either does not tell is taken to be alike.
+    """
+    here = identity_of(machine, {})
+    for name in ("product", "cpu", "num_cpus", "gpus"):
+        there, now = getattr(record.identity, name), getattr(here, name)
+        if there and now and there != now:
+            raise UserError(
+                f"{path} was measured on another machine: {name} is {there} there, {now} here",
+                hint="measure this one: filmgate bench all --out bench.json",
+            )
 
 
 def identity_of(machine: Machine, versions: dict[str, str]) -> Identity:

@@ -36,8 +36,12 @@ class Needs(Record, frozen=True):
     """Memory that the job needs over all GPUs."""
     read_bytes_per_second: float | None = None
     """What the loader asks of the storage."""
+    read_from: str | None = None
+    """Where that comes from; None: from the command line, or there is none."""
     measured_read_bytes_per_second: float | None = None
     """What the storage was measured to give."""
+    measured_read_from: str | None = None
+    """Where that comes from; None: from the command line, or there is none."""
 
 
 def needs_of(job: Job) -> Needs:
