@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from filmgate.bench.trace import ALIGNED_BYTES, PIECE_BYTES, spans_of, trace_of, write_logs
 from filmgate.catalog import Catalog, index_videos
+from filmgate.catalog.order_over import order_over
 from filmgate.feed import ClipReader
-from filmgate.feed.clip_maker import order_over
 from filmgate.spec import Job
 from tests.footage import write_video
 
@@ -40,10 +40,10 @@ def test_the_plan_reads_about_what_the_reader_reads(catalog: Catalog) -> None:
     reader = ClipReader(catalog)
     samples = [order.sample(number) for number in range(40)]
     for sample in samples:  # opens every video, which reads its header
-        reader.read(sample.video, sample.frame_indices_T)
+        reader.read(sample.video, sample.frame_indices_T.tolist())
     before = bytes_read()
     for sample in samples:
-        reader.read(sample.video, sample.frame_indices_T)
+        reader.read(sample.video, sample.frame_indices_T.tolist())
     really = (bytes_read() - before) / 40
     assert 0.5 * really < trace.bytes_per_clip < 1.6 * really
 

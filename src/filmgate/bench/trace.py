@@ -15,9 +15,9 @@ import numpy as np
 from filmgate.bench.ask import Read, Trace
 from filmgate.catalog import Catalog
 from filmgate.catalog.order import Order
+from filmgate.catalog.order_over import order_over
 from filmgate.catalog.tiers import is_url, locate
 from filmgate.errors import UserError
-from filmgate.feed.clip_maker import order_over
 from filmgate.pack.frames import pack_beside
 from filmgate.spec import Job
 from filmgate.video import FrameTable
