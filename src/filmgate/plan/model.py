@@ -19,6 +19,10 @@ class Component(Record, frozen=True):
     """What it is, for example ``T5-xxl encoder``."""
     parameters: int
     """Weights."""
+    width: int | None = None
+    """Of a VAE: channels of its feature maps at full resolution; None where not a VAE."""
+    frames_at_once: int | None = None
+    """Of a VAE: pixel frames that it works on together; None where it takes the whole clip."""
 
 
 class BlockGroup(Record, frozen=True):
@@ -84,6 +88,8 @@ class ModelFacts(Record, frozen=True, kw_only=True):
     """Models of this size of which one works at a time: 2 for a pair of experts."""
     blocks: tuple[BlockGroup, ...]
     """What the backbone is a stack of."""
+    native_forward_flops: float
+    """Floating-point operations of one forward pass of one clip in ``native_shape``."""
     frames_rule: FramesRule = FramesRule()
     """Frame counts it takes."""
     size_multiple: int = 1
@@ -138,13 +144,19 @@ def tokens(facts: ModelFacts, frames: int, height: int, width: int) -> int:
 def flops_per_step(facts: ModelFacts, request: PlanRequest) -> float:
     """Floating-point operations of one optimizer step on one GPU, all accumulated passes.
 
-    Source: forward ``2 P s + 4 L s^2 d`` a clip; backward twice the linear part (once for frozen
-    weights) and 2.5 times the attention; block checkpointing one forward more. Known error: norms,
-    activations and embeddings are left out, under 2 % from d = 1000 on.
+    Source: forward ``2 P s + 4 L s^2 d`` a clip, or for a model that is no transformer over all
+    tokens its layers added up; backward twice the linear part (once for frozen weights) and 2.5
+    times the attention; block checkpointing one forward more. Known error: norms, activations and
+    embeddings are left out, under 2 % from d = 1000 on.
     """
-    s = tokens(facts, request.frames, request.height, request.width) + facts.text_tokens
-    linear = 2.0 * facts.parameters * s
-    attention = 4.0 * facts.layers * s * s * facts.hidden if facts.heads else 0.0
+    s = tokens(facts, request.frames, request.height, request.width)
+    if facts.kind == "diffusion-transformer":
+        s += facts.text_tokens
+        linear = 2.0 * facts.parameters * s
+        attention = 4.0 * facts.layers * s * s * facts.hidden
+    else:
+        linear = facts.native_forward_flops * s / tokens(facts, *facts.native_shape)
+        attention = 0.0
     forward = linear + attention
     clips = request.batch * request.accumulation
     if request.mode == "generate":

@@ -7,12 +7,12 @@ from typing import Literal
 from filmgate.records import Record
 
 Mode = Literal["train", "full", "lora", "generate"]
-Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32"]
+Precision = Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"]
 Optimizer = Literal["adamw", "adamw8bit", "sgd", "adafactor"]
 Checkpointing = Literal["none", "block", "selective"]
 Offload = Literal["none", "optimizer", "optimizer+gradients", "optimizer+weights"]
 Sharding = Literal["none", "ddp", "zero2", "zero3", "fsdp2"]
-Resident = Literal["backbone", "all", "stages"]
+Resident = Literal["backbone", "all", "all-then-backbone", "stages"]
 
 
 class Assumption(Record, frozen=True):
@@ -48,7 +48,8 @@ class PlanRequest(Record, frozen=True, kw_only=True):
     """Clips per GPU in one forward pass."""
     precision: Precision = "bf16"
     """``bf16`` and ``fp16``: weights, gradients and optimizer in 16 bits; ``-mixed``: float32
-    weights, gradients and optimizer under autocast; ``fp32``: everything in float32."""
+    weights, gradients and optimizer under autocast; ``fp32``: everything in float32; ``fp8``: frozen
+    weights in 8 bits, widened layer by layer."""
     optimizer: Optimizer = "adamw"
     """Decides the bytes of optimizer state per trained weight."""
     checkpointing: Checkpointing = "block"
@@ -60,8 +61,8 @@ class PlanRequest(Record, frozen=True, kw_only=True):
     """Latents and text embeddings come from disk, so that VAE and text encoder are not loaded while
     training."""
     resident: Resident = "backbone"
-    """Models on the GPU at once: the trained one, ``all`` of the pipeline, or ``stages``, one after
-    the other."""
+    """Models on the GPU at once: the trained one, ``all`` of the pipeline, all of it while latents
+    are made and only the trained one from then on, or ``stages``, one after the other."""
     offload: Offload = "none"
     """What waits in RAM instead of GPU memory."""
     gpus: int = 1

@@ -264,9 +264,9 @@ class Plan(Record, frozen=True, forbid_unknown_fields=True):
     """Linear layers that get an adapter; unset: those of attention."""
     batch: Positive | None = None
     """Clips per GPU in one forward pass; unset: 1."""
-    precision: Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32"] | None = None
+    precision: Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"] | None = None
     """``bf16`` and ``fp16``: weights, gradients and optimizer in 16 bits; ``-mixed``: in 32 bits,
-    computed in 16; unset: ``bf16`` for ``lora`` and ``generate``, otherwise ``bf16-mixed``."""
+    computed in 16; ``fp8``: frozen weights in 8 bits; unset: ``bf16`` for ``lora`` and ``generate``, otherwise ``bf16-mixed``."""
     optimizer: Literal["adamw", "adamw8bit", "sgd", "adafactor"] | None = None
     """Unset: ``adamw``."""
     checkpointing: Literal["none", "block", "selective"] | None = None
@@ -275,7 +275,7 @@ class Plan(Record, frozen=True, forbid_unknown_fields=True):
     """Forward passes per optimizer step; unset: 1."""
     latents_precomputed: bool | None = None
     """Latents and text embeddings come from disk; unset: yes where the model has a VAE."""
-    resident: Literal["backbone", "all", "stages"] | None = None
+    resident: Literal["backbone", "all", "all-then-backbone", "stages"] | None = None
     """Models on the GPU at once; unset: ``backbone`` while training on latents from disk,
     ``stages`` for ``generate``, otherwise ``all``."""
     offload: Literal["none", "optimizer", "optimizer+gradients", "optimizer+weights"] | None = None
