@@ -88,8 +88,9 @@ class ModelFacts(Record, frozen=True, kw_only=True):
     """Models of this size of which one works at a time: 2 for a pair of experts."""
     blocks: tuple[BlockGroup, ...]
     """What the backbone is a stack of."""
-    native_forward_flops: float
-    """Floating-point operations of one forward pass of one clip in ``native_shape``."""
+    native_forward_flops: float | None = None
+    """Floating-point operations of one forward pass of one clip in ``native_shape``; None where
+    the model was not run through."""
     frames_rule: FramesRule = FramesRule()
     """Frame counts it takes."""
     size_multiple: int = 1
@@ -150,7 +151,7 @@ def flops_per_step(facts: ModelFacts, request: PlanRequest) -> float:
     embeddings are left out, under 2 % from d = 1000 on.
     """
     s = tokens(facts, request.frames, request.height, request.width)
-    if facts.kind == "diffusion-transformer":
+    if facts.kind == "diffusion-transformer" or facts.native_forward_flops is None:
         s += facts.text_tokens
         linear = 2.0 * facts.parameters * s
         attention = 4.0 * facts.layers * s * s * facts.hidden

@@ -48,8 +48,8 @@ class PlanRequest(Record, frozen=True, kw_only=True):
     """Clips per GPU in one forward pass."""
     precision: Precision = "bf16"
     """``bf16`` and ``fp16``: weights, gradients and optimizer in 16 bits; ``-mixed``: float32
-    weights, gradients and optimizer under autocast; ``fp32``: everything in float32; ``fp8``: frozen
-    weights in 8 bits, widened layer by layer."""
+    weights, gradients and optimizer under autocast; ``fp32``: everything in float32; ``fp8``:
+    frozen weights in 8 bits, widened layer by layer."""
     optimizer: Optimizer = "adamw"
     """Decides the bytes of optimizer state per trained weight."""
     checkpointing: Checkpointing = "block"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from msgspec.structs import replace
+
 from filmgate.plan.memory.estimate import MemoryEstimate, MemoryParts
 from filmgate.plan.memory.ledger import Kind
 from filmgate.plan.memory.setup import ITEMS, setup_of
@@ -14,7 +16,7 @@ from filmgate.plan.models import find_model
 from filmgate.plan.models.table import find_program, size_of
 from filmgate.plan.request import Assumption, PlanRequest
 
-MIB, GIB = 2**20, 2**30
+MIB = 2**20
 FRAGMENTATION = 1.4
 """Bytes that the caching allocator takes for a byte of activations and temporaries, at worst.
 
@@ -34,6 +36,8 @@ CONTEXT_BYTES = (300 * MIB, 600 * MIB)
 """CUDA context and loaded kernels of a process."""
 NCCL_BYTES = (200 * MIB, 1024 * MIB)
 """NCCL's channels, where there is more than one GPU."""
+SMALL_BYTES = 256 * MIB
+"""Activations below this may be more with checkpoints than without."""
 VAE_MAPS = 4
 """Feature maps at full resolution that live at once in a residual block of a VAE: the residual,
 the normed and padded input of a convolution, its result."""
@@ -88,16 +92,20 @@ def _simulated(key: PlanRequest) -> Simulated:
 
 
 def _work(request: PlanRequest) -> Simulated:
-    """The simulation, shared by requests that differ only in what it does not see."""
-    return _simulated(
-        PlanRequest(
-            **{
-                name: getattr(request, name)
-                for name in request.__struct_fields__
-                if name not in ("assumed", "resident", "latents_precomputed")
-            }
-        )
-    )
+    """The simulated step; where checkpoints cost more than they save, as small tensors can make them,
+    the one without them."""
+    found = _simulated(_seen(request))
+    moving = found.peak_by_kind[Kind.ACTIVATIONS] + found.peak_by_kind[Kind.TEMPORARIES]
+    is_small = request.checkpointing == "selective" or moving < SMALL_BYTES
+    if request.checkpointing == "none" or not is_small:
+        return found
+    plain = _simulated(replace(_seen(request), checkpointing="none"))
+    return min(found, plain, key=lambda work: work.peak_bytes)
+
+
+def _seen(request: PlanRequest) -> PlanRequest:
+    """The request without what the simulation does not see, so that it is run once for all."""
+    return replace(request, assumed=(), resident="backbone", latents_precomputed=True)
 
 
 def _job(request: PlanRequest, work: Simulated, beside: int) -> MemoryEstimate:

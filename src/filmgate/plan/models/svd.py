@@ -1,5 +1,6 @@
-"""Stable Video Diffusion's UNet. Source: diffusers 0.42.1, models/unets/unet_spatio_temporal_condition.py
-and the blocks it is made of.
+"""Stable Video Diffusion's UNet.
+
+Source: diffusers 0.42.1, models/unets/unet_spatio_temporal_condition.py and what it is made of.
 
 Rows are clips x frames x places of the feature map.
 """
