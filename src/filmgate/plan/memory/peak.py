@@ -92,8 +92,7 @@ def _simulated(key: PlanRequest) -> Simulated:
 
 
 def _work(request: PlanRequest) -> Simulated:
-    """The simulated step; where checkpoints cost more than they save, as small tensors can make them,
-    the one without them."""
+    """The simulated step; the one without checkpoints where they cost more than they save."""
     found = _simulated(_seen(request))
     moving = found.peak_by_kind[Kind.ACTIVATIONS] + found.peak_by_kind[Kind.TEMPORARIES]
     is_small = request.checkpointing == "selective" or moving < SMALL_BYTES
