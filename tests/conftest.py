@@ -9,6 +9,9 @@ import pytest
 from hypothesis import settings
 
 from tests.footage import write_video
+from tests.ray_nodes import cluster
+
+__all__ = ["cluster", "footage"]
 
 # A busy machine makes single examples slow; the time limit is per test.
 settings.register_profile("filmgate", deadline=None)

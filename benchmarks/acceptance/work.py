@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.acceptance.proofs import Proof, check_of
 
 KILL, RAY = "tests/work/test_kill.py", "tests/work/test_ray.py"
+INDEX, INDEX_ON_RAY = "tests/catalog/test_read_new.py", "tests/catalog/test_read_new_on_ray.py"
 
 CONDITIONS = (
     Proof(
@@ -18,6 +19,12 @@ CONDITIONS = (
         says="Two Ray nodes, one killed midway: the set completes, each file once; one executor "
         "goes on where the other was.",
         tests=(RAY,),
+    ),
+    Proof(
+        name="work-index",
+        says="Indexing is a list of work: killed, its journal damaged, held up by a file, or with "
+        "one of two Ray nodes lost, it ends with the catalog of an undisturbed index.",
+        tests=(INDEX, INDEX_ON_RAY),
     ),
 )
 WORK_CHECKS = [check_of(proof, topic="Work", name=proof.name) for proof in CONDITIONS]

@@ -10,6 +10,7 @@
     |   `-- UndecodableFrame it opens, but these frames do not come out
     |-- FeedError            the feed stopped: too many bad clips, or a worker kept dying
     |-- WorkError            a list of tasks stopped: too many of them failed
+    |-- BlindNode            a machine of a cluster does not see what the others see
     |-- DeadlineError        a wait went past its deadline; says what was waited for
     `-- Interrupted          a signal asked to stop; what was done is kept, and exit_code says so
 
@@ -69,6 +70,10 @@ class FeedError(FilmgateError):
 
 class WorkError(FilmgateError):
     """A list of tasks stopped, because more of them failed than the error budget allows."""
+
+
+class BlindNode(FilmgateError):
+    """A machine does not see files as the one that gave it the task; stops the list of tasks."""
 
 
 class DeadlineError(FilmgateError):

@@ -91,6 +91,7 @@ def test_a_task_that_kills_its_worker_is_quarantined_after_its_tries(tmp_path: P
     (lost,) = [outcome for outcome in outcomes if outcome.fault is not None]
     assert (lost.task.payload, lost.attempts, lost.row) == (3, 3, None)
     assert lost.fault == "its worker died (SIGSEGV)"
+    assert lost.is_lost
     assert len(files_below(tmp_path)) == 14
     assert places(tmp_path) == []
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,39 +11,11 @@ from filmgate.errors import UserError
 from filmgate.work import Limits, LocalExecutor, do_work
 from filmgate.work.lines import Finished, read_lines
 from filmgate.work.on_ray import RayExecutor
+from tests.ray_nodes import lose_a_node
 from tests.work import chores
 from tests.work.chores import Row, files_below, tasks_of, write_slowly, write_two
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    """A head without cores of its own and a node with one; nobody without the token can join.
-
-    Ray listens on the machine's own address also when it is told 127.0.0.1.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_AUTH_MODE", "token")
-        patch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT / "src"), str(ROOT))))
-        ray_cluster = pytest.importorskip("ray.cluster_utils")  # it reads the settings now
-        head = {"num_cpus": 0, "include_dashboard": False}
-        nodes = ray_cluster.Cluster(initialize_head=True, head_node_args=head)
-        nodes.add_node(num_cpus=1)
-        yield nodes
-        nodes.shutdown()
-
-
-def lose_a_node(cluster: Any) -> None:
-    """Kill a node with all its processes; Ray refuses for the one this process has joined."""
-    for node in list(cluster.worker_nodes):
-        with suppress(ValueError):
-            cluster.remove_node(node, allow_graceful=False)
-            return
-    raise AssertionError("no node could be removed")
 
 
 def counts(folder: Path) -> list[str]:

@@ -184,19 +184,28 @@ def index(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes; none: one per core.")
     ] = None,
+    ray: Annotated[
+        bool, typer.Option("--ray", help="Let Ray read the files, on every node of its cluster.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try files again that were left out.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Find and probe videos; write their frame tables, digests and labels as a catalog.
 
-    Run again, it reads only the metadata of files that have not changed.
+    Run again, it goes on where it was cut off, and reads only files that are new or changed.
     """
-    from filmgate.app.index import index_with_progress
+    from filmgate.app.index import executor_of, index_with_progress
     from filmgate.app.terminal import Talk
     from filmgate.catalog import summarise
 
     talk = Talk(quiet=quiet, progress=not json)
-    catalog = index_with_progress(paths, out, _labels(labels), talk, workers)
+    executor = executor_of(ray=ray, workers=workers)
+    catalog = index_with_progress(
+        paths, out, _labels(labels), talk, workers, executor=executor, retry_left_out=retry
+    )
     _show_catalog(summarise(catalog), json=json)
 
 

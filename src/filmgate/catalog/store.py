@@ -65,8 +65,8 @@ FRAMES_SCHEMA = pa.schema(
         ("times_from_packets", pa.bool_()), ("stream_index", pa.int32()), ("file_bytes", _INT),
     ]
 )  # fmt: skip
-_FRAME_ARRAYS = {"pts", "is_key", "packet", *(f"entry_{name}" for name in ENTRY_COLUMNS)}
-_PLAIN_FRAME_COLUMNS = (
+FRAME_ARRAYS = {"pts", "is_key", "packet", *(f"entry_{name}" for name in ENTRY_COLUMNS)}
+PLAIN_FRAME_COLUMNS = (
     "end_ticks", "access", "access_reason", "seek_by", "times_from_packets", "stream_index",
     "file_bytes",
 )  # fmt: skip
@@ -136,12 +136,12 @@ def write_frame_tables(path: Path, tables: Iterable[tuple[str, FrameTable]], dig
 def frames_as_table(tables: Iterable[tuple[str, FrameTable]]) -> pa.Table:
     """The frame tables of (video_id, table) pairs, a row each."""
     pairs = list(tables)
-    arrays = [_frame_arrays(table) for _, table in pairs]
-    plain = pa.schema([field for field in FRAMES_SCHEMA if field.name not in _FRAME_ARRAYS])
-    told = rows_as_table([_frame_plain(video_id, table) for video_id, table in pairs], plain)
+    arrays = [frame_arrays(table) for _, table in pairs]
+    plain = pa.schema([field for field in FRAMES_SCHEMA if field.name not in FRAME_ARRAYS])
+    told = rows_as_table([frame_plain(video_id, table) for video_id, table in pairs], plain)
     columns = [
         _list_column([row[field.name] for row in arrays], field.type.value_type)
-        if field.name in _FRAME_ARRAYS
+        if field.name in FRAME_ARRAYS
         else told.column(field.name)
         for field in FRAMES_SCHEMA
     ]
@@ -180,15 +180,17 @@ def _groups(
         yield group
 
 
-def _frame_plain(video_id: str, table: FrameTable) -> dict[str, Any]:
+def frame_plain(video_id: str, table: FrameTable) -> dict[str, Any]:
+    """The columns of one row that hold no list of frames or entry points."""
     return {
         "video_id": video_id,
         "time_base": [table.time_base.numerator, table.time_base.denominator],
-        **{name: getattr(table, name) for name in _PLAIN_FRAME_COLUMNS},
+        **{name: getattr(table, name) for name in PLAIN_FRAME_COLUMNS},
     }
 
 
-def _frame_arrays(table: FrameTable) -> dict[str, NDArray[Any]]:
+def frame_arrays(table: FrameTable) -> dict[str, NDArray[Any]]:
+    """The columns of one row that hold one."""
     return {
         "pts": table.pts,
         "is_key": table.is_key,
@@ -212,7 +214,7 @@ def frame_table_from_row(table: pa.Table, row: int) -> FrameTable:
         is_key=array("is_key"),
         packet=array("packet"),
         entries=EntryPoints(**{name: array(f"entry_{name}") for name in ENTRY_COLUMNS}),
-        **{name: table.column(name)[row].as_py() for name in _PLAIN_FRAME_COLUMNS},
+        **{name: table.column(name)[row].as_py() for name in PLAIN_FRAME_COLUMNS},
     )
 
 
@@ -223,13 +225,18 @@ def rows_from_table(table: pa.Table, kind: type[R]) -> list[R]:
 
 __all__ = [
     "DIGEST_KEY",
+    "ENTRY_COLUMNS",
     "FRAMES_SCHEMA",
+    "FRAME_ARRAYS",
     "LEFT_OUT_SCHEMA",
+    "PLAIN_FRAME_COLUMNS",
     "ROWS_PER_GROUP",
     "VIDEOS_SCHEMA",
     "FileStamp",
     "LeftOut",
     "VideoRow",
+    "frame_arrays",
+    "frame_plain",
     "frame_table_from_row",
     "frames_as_table",
     "rows_as_table",

@@ -122,5 +122,5 @@ def lost(order: Order, words: str, seconds: float) -> Answer:
         seconds=seconds,
         worker="",
         place=order.place,
-        fault=Fault(kind="passing", words=words),
+        fault=Fault(kind="lost", words=words),
     )

@@ -49,7 +49,8 @@ def stop_for(fault: Fault, folder: Path) -> BaseException:
         )
     if fault.kind == "blind":
         return UserError(
-            fault.words, hint="put the folder on storage that every node mounts at the same path"
+            fault.words,
+            hint="put files on storage that every node mounts at the same path",
         )
     assert fault.error is not None
     return fault.error

@@ -196,7 +196,7 @@ class _Work(Generic[Payload, Row]):
         stop: Fault | None = None
         for answer in self._executor.wait(timeout_seconds):
             self._running.discard(answer.ticket)
-            if answer.fault is not None and answer.fault.kind not in ("passing", "lasting"):
+            if answer.fault is not None and answer.fault.kind not in ("passing", "lost", "lasting"):
                 stop = answer.fault
                 self._pending.append(answer.ticket)
                 continue
@@ -231,6 +231,7 @@ class _Work(Generic[Payload, Row]):
                 unix_seconds=time.time(),
                 fault=answer.fault.words,
                 quarantined=is_last,
+                lost=answer.fault.kind == "lost",
             )
         return Finished(
             key=task.key,
@@ -265,6 +266,7 @@ class _Work(Generic[Payload, Row]):
             task=self._tasks[index],
             row=row,
             fault=line.fault if isinstance(line, Failed) else None,
+            is_lost=isinstance(line, Failed) and line.lost,
             attempts=line.attempts,
             seconds=line.seconds,
             worker=line.worker,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 from typing import Literal
 
-from filmgate.errors import DeadlineError, FilmgateError
+from filmgate.errors import BlindNode, DeadlineError, FilmgateError
 
-FaultKind = Literal["passing", "lasting", "full", "blind", "program"]
-"""Try again; quarantine; stop until there is space; stop, for a node does not see the folder; stop
-and show the traceback."""
+FaultKind = Literal["passing", "lost", "lasting", "full", "blind", "program"]
+"""Try again; try again, for it took its worker; quarantine; stop until there is space; stop, for a
+node does not see the folder; stop and show the traceback."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _PASSING = frozenset(
@@ -30,6 +30,8 @@ def kind_of(error: BaseException) -> FaultKind:
         return "passing"
     if isinstance(error, OSError):
         return "passing" if error.errno in _PASSING else "lasting"
+    if isinstance(error, BlindNode):
+        return "blind"
     return "lasting" if isinstance(error, FilmgateError) else "program"
 
 

@@ -38,6 +38,7 @@ COMPACT_LINES = 1000
 """A journal with more lines than this that no longer count, and more than those that do, is
 written anew when it is opened."""
 _READ_BYTES = 4096
+"""For a line; one that is longer is read in parts that grow."""
 
 
 class Journal:
@@ -48,6 +49,8 @@ class Journal:
         self._descriptor = -1
         self._end = 0
         self._num_lines = 0
+        self._is_hard = True
+        """Whether all that was written is on disk."""
         self._finished: dict[bytes, int] = {}
         self._failed: dict[bytes, int] = {}
         self._unpublished: set[str] = set()
@@ -68,10 +71,16 @@ class Journal:
         except OSError as error:
             raise self._cannot_write(error) from None
 
+    def open_to_read(self) -> None:
+        """Read what is there, in a journal into which nobody writes now."""
+        self._load()
+        self._descriptor = os.open(self.path, os.O_RDONLY)
+
     def close(self) -> None:
         """Flush to disk and close."""
         if self._descriptor >= 0:
-            os.fsync(self._descriptor)
+            if not self._is_hard:
+                os.fsync(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = -1
 
@@ -83,8 +92,10 @@ class Journal:
         texts = [encode_line(line) for line in lines]
         try:
             _write_all(self._descriptor, b"".join(texts))
+            self._is_hard = False
             if durable:
                 os.fsync(self._descriptor)
+                self._is_hard = True
         except OSError as error:
             os.ftruncate(self._descriptor, self._end)
             raise self._cannot_write(error) from None
@@ -156,7 +167,8 @@ class Journal:
     def _line_at(self, offset: int) -> bytes:
         text = b""
         while not text.endswith(b"\n"):
-            part = os.pread(self._descriptor, _READ_BYTES, offset + len(text))
+            num_bytes = max(_READ_BYTES, len(text))
+            part = os.pread(self._descriptor, num_bytes, offset + len(text))
             if not part:
                 raise EOFError(f"{self.path} was cut off while it was in use")
             text += part[: part.find(b"\n") + 1 or None]

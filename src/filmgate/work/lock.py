@@ -38,18 +38,29 @@ class FolderLock:
         self._path = room / _LOCK
         self._descriptor = -1
 
-    def take(self) -> None:
-        """Raises UserError when another coordinator has it."""
+    def take(self, *, other_machines: bool = True) -> None:
+        """Hold it, and have workers on ``other_machines`` see by whom.
+
+        Raises UserError when another coordinator has it.
+        """
+        self._lock()
+        while os.fstat(self._descriptor).st_nlink == 0:  # its holder removed it between two calls
+            self.release()
+            self._lock()
+        me = Coordinator(host=socket.gethostname(), process=os.getpid(), token=self.token)
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, msgspec.json.encode(me), 0)
+        if other_machines:
+            os.fsync(self._descriptor)
+
+    def _lock(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.release()
             raise self._taken() from None
-        me = Coordinator(host=socket.gethostname(), process=os.getpid(), token=self.token)
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, msgspec.json.encode(me), 0)
-        os.fsync(self._descriptor)
 
     def release(self) -> None:
         """Let others work on the folder."""

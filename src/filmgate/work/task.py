@@ -65,6 +65,8 @@ class Outcome(Generic[Payload, Row]):
     """What the function returned; None when there is a fault."""
     fault: str | None
     """One clause; None when there is a row."""
+    is_lost: bool = False
+    """Whether its last attempt took its worker: by a crash or past the deadline."""
     attempts: int
     """How often it was tried, over all starts."""
     seconds: float
