@@ -28,6 +28,7 @@ from benchmarks.acceptance import (
     frames,
     pack,
     road,
+    soak,
 )
 from benchmarks.acceptance.check import Check, Outcome, checks_of
 from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
@@ -47,7 +48,7 @@ CHECKS = [
     *WORK_CHECKS,
     *checks_of([pack]),
     *MACHINE_CHECKS,
-    *checks_of([environment, baseline]),
+    *checks_of([environment, baseline, soak]),
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

@@ -164,12 +164,18 @@ def _catalog(plan: Plan, folder: Path, talk: Talk) -> Iterator[Path | None]:
     """The catalog of a training run's clips; None for another job."""
     if plan.job != "train" or plan.command:
         yield None
-    elif len(plan.clips) == 1 and (plan.clips[0] / CATALOG_FILE).exists():
-        yield plan.clips[0].absolute()
     else:
-        paths = list(plan.clips) or [CLIPS[codec] for codec in OWN_CLIPS]
-        index_with_progress(paths, folder / "catalog", None, talk, 0)
-        yield folder / "catalog"
+        yield clips_catalog(plan.clips, folder, talk)
+
+
+def clips_catalog(clips: Sequence[Path], folder: Path, talk: Talk) -> Path:
+    """A catalog as it is, or one of the videos, or of clips that filmgate carries, made inside
+    ``folder``."""
+    if len(clips) == 1 and (clips[0] / CATALOG_FILE).exists():
+        return clips[0].absolute()
+    paths = list(clips) or [CLIPS[codec] for codec in OWN_CLIPS]
+    index_with_progress(paths, folder / "catalog", None, talk, 0)
+    return folder / "catalog"
 
 
 def _job_runner(

@@ -22,6 +22,7 @@ from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_pack import pack
 from filmgate.app.cli_prepare import prepare
+from filmgate.app.cli_soak import soak
 from filmgate.app.cli_stage import stage
 from filmgate.app.interrupt import Terminated, answer_signals, ignore_repeats
 from filmgate.app.output import discard_stdout, print_record, print_text
@@ -212,6 +213,7 @@ def index(
 app.command()(prepare)
 app.command()(stage)
 app.command()(audit)
+app.command()(soak)
 app.command()(pack)
 
 

@@ -43,6 +43,9 @@ def read_cpu(tree: Tree) -> Cpu:
     cores = gaps.take("num_cores", lambda: _places(tree, cpus or frozenset()))
     if cores is None:
         gaps.note("num_sockets", gaps.reasons["num_cores"])
+    virtual = is_virtual(info)
+    if virtual is None:
+        gaps.note("is_virtual_machine", "/proc/cpuinfo has no x86 flags that would tell")
     return Cpu(
         model=model.group(1).strip() if model else None,
         num_cpus=len(cpus) if cpus else None,
@@ -51,7 +54,7 @@ def read_cpu(tree: Tree) -> Cpu:
         governor=gaps.take(
             "governor", lambda: tree.text(f"{CPUS}/cpu{min(cpus or [0])}/cpufreq/scaling_governor")
         ),
-        is_virtual_machine=_is_virtual(info, gaps),
+        is_virtual_machine=virtual,
         unknown=gaps.reasons,
     )
 
@@ -85,9 +88,7 @@ def _places(tree: Tree, cpus: frozenset[int]) -> list[tuple[int, str]]:
     return places
 
 
-def _is_virtual(info: str, gaps: Gaps) -> bool | None:
+def is_virtual(info: str) -> bool | None:
+    """Whether /proc/cpuinfo tells of a hypervisor below; None where it has no x86 flags."""
     flags = re.search(r"^flags\s*:\s*(.+)$", info, re.MULTILINE)
-    if flags is None:
-        gaps.note("is_virtual_machine", "/proc/cpuinfo has no x86 flags that would tell")
-        return None
-    return "hypervisor" in flags.group(1).split()
+    return None if flags is None else "hypervisor" in flags.group(1).split()

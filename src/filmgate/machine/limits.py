@@ -77,7 +77,7 @@ def _cpus(tree: Tree, host: Host | None) -> frozenset[int]:
     """Its affinity where it was asked; otherwise its cpuset; otherwise all that are online."""
     if host is not None and host.affinity is not None:
         return frozenset(host.affinity)
-    for folder in _folders(tree, "cpuset"):
+    for folder in cgroup_folders(tree, "cpuset"):
         for name in ("cpuset.cpus.effective", "cpuset.cpus"):
             try:
                 cpus = parse_cpu_list(tree.text(f"{folder}/{name}"))
@@ -88,7 +88,7 @@ def _cpus(tree: Tree, host: Host | None) -> frozenset[int]:
     return online_cpus(tree)
 
 
-def _folders(tree: Tree, controller: str) -> list[str]:
+def cgroup_folders(tree: Tree, controller: str) -> list[str]:
     """Its cgroup of a controller and those above it, innermost first."""
     roots = _roots(tree)
     found = []
@@ -144,7 +144,7 @@ def _mounts_text(tree: Tree) -> str:
 def _lowest(tree: Tree, controller: str, read: Callable[[Tree, str], float]) -> float:
     """The tightest limit of its cgroups. Raises ValueError where there is none, or none is told."""
     told = []
-    for folder in _folders(tree, controller):
+    for folder in cgroup_folders(tree, controller):
         try:
             told.append(read(tree, folder))
         except OSError:

@@ -158,7 +158,7 @@ def _none(why: str) -> Nvml:
 def _ask(nvml: Any) -> Nvml:
     nvml.nvmlInit()
     try:
-        ask = _Questions(nvml)
+        ask = Questions(nvml)
         handles = [
             nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())
         ]
@@ -176,7 +176,7 @@ def _ask(nvml: Any) -> Nvml:
         nvml.nvmlShutdown()
 
 
-class _Questions:
+class Questions:
     """Asks one thing at a time; what NVML refuses is None, with its words."""
 
     def __init__(self, nvml: Any) -> None:
@@ -184,6 +184,7 @@ class _Questions:
         self.gaps = Gaps()
 
     def __call__(self, field: str, read: Callable[[], T]) -> T | None:
+        """What ``read`` tells of a field."""
         try:
             return read()
         except self._nvml.NVMLError as error:
@@ -192,7 +193,7 @@ class _Questions:
 
 
 def _ask_gpu(nvml: Any, gpu: Any, index: int) -> NvmlGpu:
-    ask = _Questions(nvml)
+    ask = Questions(nvml)
     remapped = ask("remap_pending", lambda: nvml.nvmlDeviceGetRemappedRows(gpu))
     if remapped is None:
         ask.gaps.note("remap_failed", ask.gaps.reasons["remap_pending"])
@@ -236,7 +237,8 @@ def _ask_gpu(nvml: Any, gpu: Any, index: int) -> NvmlGpu:
             "utilisation_share", lambda: nvml.nvmlDeviceGetUtilizationRates(gpu).gpu / 100
         ),
         throttle_reasons=ask(
-            "throttle_reasons", lambda: _reasons(nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu))
+            "throttle_reasons",
+            lambda: throttle_words(nvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)),
         ),
         mig_enabled=ask("mig_enabled", lambda: bool(nvml.nvmlDeviceGetMigMode(gpu)[0])),
         nvlinks=ask("nvlinks", lambda: _nvlinks(nvml, gpu)),
@@ -248,7 +250,7 @@ def _ask_gpu(nvml: Any, gpu: Any, index: int) -> NvmlGpu:
 def _nvlinks(nvml: Any, gpu: Any) -> list[NvLink]:
     up = []
     for number in range(nvml.NVML_NVLINK_MAX_LINKS):
-        ask = _Questions(nvml)
+        ask = Questions(nvml)
         state = ask("state", lambda number=number: nvml.nvmlDeviceGetNvLinkState(gpu, number))  # type: ignore[misc]
         if state != nvml.NVML_FEATURE_ENABLED:
             continue
@@ -266,7 +268,7 @@ def _nvlinks(nvml: Any, gpu: Any) -> list[NvLink]:
 
 
 def _ask_pair(nvml: Any, handles: list[Any], first: int, second: int) -> GpuPair:
-    ask, one, other = _Questions(nvml), handles[first], handles[second]
+    ask, one, other = Questions(nvml), handles[first], handles[second]
     level = ask("ancestor", lambda: nvml.nvmlDeviceGetTopologyCommonAncestor(one, other))
     status = ask(
         "peer_read",
@@ -281,7 +283,8 @@ def _ask_pair(nvml: Any, handles: list[Any], first: int, second: int) -> GpuPair
     )
 
 
-def _reasons(bits: int) -> list[str]:
+def throttle_words(bits: int) -> list[str]:
+    """The reasons in a mask of nvmlClocksEventReasons that slow a GPU down against its will."""
     return [said for bit, said in THROTTLE_REASONS.items() if bits & bit]
 
 

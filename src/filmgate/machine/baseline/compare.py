@@ -79,7 +79,7 @@ def compare_baselines(
     )
 
 
-def refuse(surplus: list[Unlike], changed: str | None) -> None:
+def refuse(surplus: list[Unlike], changed: str | None, *, can_force: bool = True) -> None:
     """Raises UserError that names what differs beyond what was named."""
     lines = "; ".join(
         f"{one.name}: {_shown(one.before)} and {_shown(one.after)}" for one in surplus[:MAX_NAMED]
@@ -90,9 +90,8 @@ def refuse(surplus: list[Unlike], changed: str | None) -> None:
         hint = f"if that is what you tried, name it: --changed {surplus[0].name}"
     else:
         hint = "name the one thing that you tried with --changed, and keep the rest as it was"
-    raise UserError(
-        f"{what}: {lines}{more}", hint=f"{hint}; --force compares all the same, and marks it"
-    )
+    force = "; --force compares all the same, and marks it" if can_force else ""
+    raise UserError(f"{what}: {lines}{more}", hint=hint + force)
 
 
 def _refuse_single(before: Baseline, after: Baseline) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 
-from filmgate.machine.baseline.record import Baseline, Workload
+from filmgate.machine.baseline.record import Baseline
 from filmgate.machine.environment.diff import PACKAGE, compare_environments
+from filmgate.machine.environment.facts import Environment
 from filmgate.records import Record
 
 FOLLOWS = {
@@ -25,6 +26,10 @@ FOLLOWS = {
 """What changes by itself when the named thing is changed."""
 
 
+Pair = tuple[str, str | None, str | None]
+"""Name, before, after."""
+
+
 class Unlike(Record, frozen=True):
     """One thing in which two baselines differ."""
 
@@ -40,20 +45,35 @@ class Unlike(Record, frozen=True):
 
 def unlike(before: Baseline, after: Baseline, changed: str | None) -> list[Unlike]:
     """Every difference that may change times; what is cosmetic is left out."""
+    environments = unlike_environments(before.environment, after.environment)
+    # The user's folder is what runs only where the job is the user's own.
+    counted = [
+        one for one in environments
+        if not one[0].startswith("git.") or before.workload.job == "command"
+    ]  # fmt: skip
+    return named_unlike([*unlike_settings(before.workload, after.workload), *counted], changed)
+
+
+def unlike_settings(before: Record, after: Record) -> list[Pair]:
+    """Fields in which two records of one kind differ."""
     pairs = [
-        (name, _text(getattr(before.workload, name)), _text(getattr(after.workload, name)))
-        for name in Workload.__struct_fields__
+        (name, _text(getattr(before, name)), _text(getattr(after, name)))
+        for name in before.__struct_fields__
     ]
-    diff = compare_environments(before.environment, after.environment)
-    pairs += [
-        (one.name, one.here, one.there)
-        for one in diff.differences
-        if one.grade != "cosmetic" and _counts(one.name, before.workload)
-    ]
+    return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+def unlike_environments(before: Environment, after: Environment) -> list[Pair]:
+    """Everything that is more than cosmetic."""
+    differences = compare_environments(before, after).differences
+    return [(one.name, one.here, one.there) for one in differences if one.grade != "cosmetic"]
+
+
+def named_unlike(pairs: list[Pair], changed: str | None) -> list[Unlike]:
+    """The pairs, each with whether it is, or follows from, what was named as changed."""
     return [
         Unlike(name=name, before=one, after=other, is_named=belongs(name, changed))
         for name, one, other in pairs
-        if one != other
     ]
 
 
@@ -70,11 +90,6 @@ def belongs(name: str, changed: str | None) -> bool:
         if any(fnmatch.fnmatchcase(name, pattern) for pattern in FOLLOWS.get(thing, ())):
             return True
     return False
-
-
-def _counts(name: str, workload: Workload) -> bool:
-    """The user's folder is what runs only where the job is the user's own."""
-    return not name.startswith("git.") or workload.job == "command"
 
 
 def _text(value: object) -> str | None:

@@ -34,6 +34,19 @@ class RatioInterval:
     """The least relative change that such sets show in 80 of 100 cases."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DifferenceInterval:
+    """How much larger the second set's mean is."""
+
+    difference: float
+    low: float
+    """Lower bound of the 95 % interval."""
+    high: float
+    """Upper bound."""
+    smallest_seen: float
+    """The least difference that such sets show in 80 of 100 cases."""
+
+
 def compare_logs(before: Sequence[float], after: Sequence[float]) -> RatioInterval:
     """Welch's t interval for the difference of mean logarithms, as a ratio; at least two values.
 
@@ -42,19 +55,32 @@ def compare_logs(before: Sequence[float], after: Sequence[float]) -> RatioInterv
     Satterthwaite's degrees of freedom; for the smallest effect H. S. Bloom, "Minimum detectable
     effects", Evaluation Review 19 (1995) 547-556.
     """
-    assert min(len(before), len(after)) >= 2
-    logs_a, logs_b = [math.log(x) for x in before], [math.log(x) for x in after]
-    share_a = statistics.variance(logs_a) / len(logs_a)
-    share_b = statistics.variance(logs_b) / len(logs_b)
-    error = max(math.sqrt(share_a + share_b), LEAST_SPREAD)
-    freedom = _freedom(share_a, len(logs_a), share_b, len(logs_b))
-    difference = statistics.fmean(logs_b) - statistics.fmean(logs_a)
-    t = student_quantile((1 + CONFIDENCE) / 2, freedom)
+    found = compare_means([math.log(x) for x in before], [math.log(x) for x in after])
     return RatioInterval(
-        ratio=math.exp(difference),
-        low=math.exp(difference - t * error),
-        high=math.exp(difference + t * error),
-        smallest_seen=math.expm1((t + student_quantile(POWER, freedom)) * error),
+        ratio=math.exp(found.difference),
+        low=math.exp(found.low),
+        high=math.exp(found.high),
+        smallest_seen=math.expm1(found.smallest_seen),
+    )
+
+
+def compare_means(before: Sequence[float], after: Sequence[float]) -> DifferenceInterval:
+    """Welch's t interval for the difference of two means; at least two values each.
+
+    Sources: as of ``compare_logs``.
+    """
+    assert min(len(before), len(after)) >= 2
+    share_a = statistics.variance(before) / len(before)
+    share_b = statistics.variance(after) / len(after)
+    error = max(math.sqrt(share_a + share_b), LEAST_SPREAD)
+    freedom = _freedom(share_a, len(before), share_b, len(after))
+    difference = statistics.fmean(after) - statistics.fmean(before)
+    t = student_quantile((1 + CONFIDENCE) / 2, freedom)
+    return DifferenceInterval(
+        difference=difference,
+        low=difference - t * error,
+        high=difference + t * error,
+        smallest_seen=(t + student_quantile(POWER, freedom)) * error,
     )
 
 
