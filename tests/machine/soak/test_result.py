@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filmgate.errors import UserError
-from filmgate.machine.soak.findings import Finding
 from filmgate.machine.soak.result import Soak, summed_up
+from filmgate.machine.soak.rows import Finding
 from filmgate.machine.soak.windows import windows_of
 from tests.machine.soak.made import TRAINING, made_lines, usual_gpu
 

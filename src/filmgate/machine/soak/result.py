@@ -6,8 +6,9 @@ from pathlib import Path
 
 from filmgate.errors import UserError
 from filmgate.machine.soak.counted import Count, Event, counts_of, events_of
-from filmgate.machine.soak.findings import FELL, Finding, Seen, findings_of
+from filmgate.machine.soak.findings import findings_of
 from filmgate.machine.soak.lines import DONE, Load, Sample, SoakEnd, SoakStart, read_lines
+from filmgate.machine.soak.rows import FELL, Finding, Seen
 from filmgate.machine.soak.series import OTHERS, THROUGHPUT, all_series
 from filmgate.machine.soak.windows import Curve, Windows, curve_of, windows_of
 from filmgate.records import Header, Record
