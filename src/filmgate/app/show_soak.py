@@ -25,7 +25,7 @@ def show_soak(soak: Soak, path: Path) -> None:
         ("load", load_words(soak.load)),
         ("time", f"{format_seconds(soak.seconds)} of {format_seconds(soak.planned_seconds)}, "
                  f"{soak.num_samples} samples; {soak.windows.says}"),
-        *(row for curve in curves for row in ((curve.name, curve.says), ("", sparkline(curve)))),
+        *(row for curve in curves for row in _curve_rows(curve)),
         *((event.name, event.says) for event in soak.events),
         *((count.name, count.says) for count in soak.counts),
     ]  # fmt: skip
@@ -56,6 +56,11 @@ def is_worth_a_row(curve: Curve) -> bool:
     """What did not move at all and stands at nothing is in the record only."""
     words = curve.name.split()
     return any(word in words for word in ALWAYS_SHOWN) or curve.highest > 0
+
+
+def _curve_rows(curve: Curve) -> list[tuple[str, str]]:
+    moved = curve.lowest < curve.highest
+    return [(curve.name, curve.says), *([("", sparkline(curve))] if moved else [])]
 
 
 def load_words(load: Load) -> str:

@@ -111,7 +111,9 @@ def curve_of(series: Series, windows: Windows) -> Curve:
         lowest=min(series.values), highest=max(series.values),
         change=change, low=low, high=high,
         is_different=None if low is None or high is None else low > 0 or high < 0,
-        says=_says(series.unit, typical[0], typical[1], (change, low, high)),
+        says=f"{shown(series.values[0], series.unit)} throughout"
+        if min(series.values) == max(series.values)
+        else _says(series.unit, typical[0], typical[1], (change, low, high)),
         last_blocks=last, points=_thinned(series),
     )  # fmt: skip
 
