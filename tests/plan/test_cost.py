@@ -48,7 +48,7 @@ def test_at_the_break_even_owning_costs_what_renting_does(
     assert even.low <= even.high
     parts = CostParts(
         fixed=exactly(interval(fixed).low), hourly=exactly(hourly),
-        rent=exactly(interval(rent).high), kept=exactly(0.0), rework=exactly(0.0),
+        rent=exactly(interval(rent).high), spot=None, kept=exactly(0.0), rework=exactly(0.0),
     )  # fmt: skip
     own, cloud = monthly_usd("own", even.low, parts), monthly_usd("cloud", even.low, parts)
     assert own is not None

@@ -123,12 +123,13 @@ def monthly_usd(way: Way, hours: float, cost_parts: CostParts) -> Interval | Non
         if cost_parts.fixed is None:
             return None
         return cost_parts.fixed.plus(cost_parts.hourly.times(hours))
-    if cost_parts.rent is None:
+    rent = cost_parts.spot if way == "spot" else cost_parts.rent
+    if rent is None:
         return None
     worked = exactly(hours)
     if way == "spot":
         worked = worked.times(cost_parts.rework.plus(1.0))
-    return cost_parts.rent.times(worked).plus(cost_parts.kept)
+    return rent.times(worked).plus(cost_parts.kept)
 
 
 class CostParts(Record, frozen=True):
@@ -139,7 +140,9 @@ class CostParts(Record, frozen=True):
     hourly: Interval
     """Dollars of its working hour beside that."""
     rent: Interval | None
-    """Dollars a rented hour."""
+    """Dollars of an hour that is rented on demand."""
+    spot: Interval | None
+    """Dollars of an hour that is rented on spot."""
     kept: Interval
     """Dollars a month for storage and egress in the cloud."""
     rework: Interval
@@ -151,6 +154,7 @@ def parts_of(server: Server, card: Card, prices: Prices, cost: Cost, stored_gb: 
     fixed, hourly = owned_parts(server, cost.capital_usd, prices, cost.wish)
     return CostParts(
         fixed=fixed, hourly=hourly, rent=rent_of(card, server),
+        spot=rent_of(card, server, "spot"),
         kept=kept_cost(prices, cost.wish, stored_gb), rework=cost.rework_share,
     )  # fmt: skip
 

@@ -72,10 +72,12 @@ class HardwarePlan(Record, frozen=True):
     """Of one run; None without a step time."""
     checkpoint_bytes: int
     """Trained weights with their optimizer state, as each checkpoint holds them."""
+    result_bytes: int
+    """What a run hands out: the trained weights, or the model's where nothing is trained."""
     staging_seconds: dict[str, Interval]
     """Link -> time to stage the videos; empty where their size is unknown."""
     hand_out_seconds: dict[str, Interval]
-    """Link -> time to hand the trained weights to one receiver."""
+    """Link -> time to hand the result to one receiver."""
     server: Server | None
     """The machine around the card; None without a step time."""
     cost: Cost | None
@@ -120,8 +122,9 @@ def plan_hardware(question: Question) -> HardwarePlan:
         scalings=scalings,
         job_hours=_job_hours(question, seconds),
         checkpoint_bytes=checkpoint,
+        result_bytes=_result_bytes(question),
         staging_seconds=_staging(question.footage),
-        hand_out_seconds=hand_out_seconds(question.estimate.parts.weights),
+        hand_out_seconds=hand_out_seconds(_result_bytes(question)),
         server=server,
         cost=cost,
         cost_parts=None if cost is None or server is None
@@ -176,6 +179,13 @@ def _checkpoint_bytes(question: Question) -> int:
     work = question.work
     trained = work.trained_weights if work is not None else 0
     return trained * WEIGHT_BYTES[question.request.precision] * 3
+
+
+def _result_bytes(question: Question) -> int:
+    trained = question.work.trained_weights if question.work is not None else 0
+    if not trained:
+        return question.estimate.parts.weights
+    return trained * WEIGHT_BYTES[question.request.precision]
 
 
 def _job_hours(question: Question, seconds: Interval | None) -> Interval | None:

@@ -177,7 +177,7 @@ def _with_lines(server: Server) -> Server:
     """The server with the lines that follow from what it has."""
     gigabytes = server.ram_bytes / 1e9
     told = [
-        ("dataset-drives", f"{server.drives} NVMe drives in RAID 0 for the dataset",
+        ("dataset-drives", _drives_words(server.drives),
          f"the loader reads up to {server.read_bytes_per_second / 1e9:.2g} GB/s with headroom"),
         ("read-rate", f"{server.read_bytes_per_second / 1e9:.2g} GB/s sustained", "the feed"),
         ("apart-from-system", "a drive of its own for the system", "the checklist"),
@@ -186,7 +186,7 @@ def _with_lines(server: Server) -> Server:
          f"the job takes up to {server.need_vram_bytes / 2**30:.1f} GiB"),
         ("gpu-links", "NVLink between the cards" if server.nvlink else "PCI Express",
          "from four cards on"),
-        ("pcie-links", f"{server.lanes} lanes, {server.sockets} sockets",
+        ("pcie-links", f"{server.lanes} lanes, {_sockets_words(server.sockets)}",
          "every card and drive at its full width"),
         ("cores-per-gpu", f"{server.cores} cores", "what the feed takes, at least 8 for each card"),
         ("main-memory", f"{gigabytes:.0f} GB, with ECC",
@@ -204,6 +204,16 @@ def _with_lines(server: Server) -> Server:
         told.append(("rdma", "RDMA on every port", "several machines"))
     lines = [ServerLine(check=check, has=has, why=why) for check, has, why in told]
     return replace(server, lines=lines)
+
+
+def _drives_words(drives: int) -> str:
+    if drives == 1:
+        return "one NVMe drive for the dataset"
+    return f"{drives} NVMe drives in RAID 0 for the dataset"
+
+
+def _sockets_words(sockets: int) -> str:
+    return "one socket" if sockets == 1 else f"{sockets} sockets"
 
 
 def _assumed() -> list[Assumption]:

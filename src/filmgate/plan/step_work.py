@@ -95,12 +95,23 @@ def passes(request: PlanRequest, *, backward: float) -> float:
 
 
 def trained_weights(facts: ModelFacts, request: PlanRequest, estimate: MemoryEstimate) -> int:
-    """Weights that get a gradient, read off the estimate's gradients for adapters."""
+    """Weights that get a gradient.
+
+    Those of adapters are read off AdamW's states, which lie in memory all the time; where they do
+    not, they are r (in + out) for the four products of two attentions a block, or all of its
+    linear layers. Known error of that form: twice too many where a block has one attention.
+    """
     if request.mode == "generate":
         return 0
     if request.mode in ("train", "full"):
         return facts.parameters
-    return round(estimate.parts.gradients / WEIGHT_BYTES[request.precision])
+    states = estimate.parts.optimizer
+    if states and request.optimizer == "adamw" and request.sharding in ("none", "ddp"):
+        return states // (2 * WEIGHT_BYTES[request.precision])
+    widths = 8 * 2 * facts.hidden
+    if request.lora_targets == "all-linear":
+        widths += 2 * (facts.hidden + facts.ffn)
+    return request.lora_rank * widths * facts.layers
 
 
 def clip_bytes(facts: ModelFacts, request: PlanRequest) -> float:

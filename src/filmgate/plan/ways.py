@@ -16,11 +16,19 @@ def capital_share(capital: Interval, wish: CostWish) -> Interval:
     return capital.times((1 - wish.residual_share) / wish.life_months)
 
 
-def rent_of(card: Card, server: Server) -> Interval | None:
-    """Dollars an hour for as many cards; None where the table knows no rent."""
-    if card.rent_usd_per_hour is None:
+def rent_of(card: Card, server: Server, way: Way = "cloud") -> Interval | None:
+    """Dollars an hour for as many cards; None where the table knows no rent.
+
+    The table's offers go from spot to on demand: the cheaper half of them stands for spot, the
+    dearer half for demand.
+    """
+    rent = card.rent_usd_per_hour
+    if rent is None:
         return None
-    return card.rent_usd_per_hour.times(float(server.gpus * server.num_machines))
+    half = Interval(low=rent.low, high=rent.middle)
+    if way != "spot":
+        half = Interval(low=rent.middle, high=rent.high)
+    return half.times(float(server.gpus * server.num_machines))
 
 
 def own_cost(server: Server, capital: Interval | None, prices: Prices, wish: CostWish) -> WayCost:
@@ -44,13 +52,9 @@ def rented_cost(
     stored_gb: float,
 ) -> WayCost:  # fmt: skip
     """Rented cards, on demand or on spot, for that many hours."""
-    rent = rent_of(card, server)
+    rent = rent_of(card, server, way)
     if rent is None:
         return _missing(way, "the table knows no rent of this card")
-    if way == "spot":
-        rent = Interval(low=rent.low, high=rent.middle)
-    elif rent.low < rent.high:
-        rent = Interval(low=rent.middle, high=rent.high)
     lines = [
         CostLine(name="rent, the cheaper half of the offers" if way == "spot"
                  else "rent, the dearer half of the offers", usd_per_month=rent.times(hours)),
