@@ -51,6 +51,7 @@ def lowest_versions(project: Mapping[str, Any]) -> list[str]:
         *project["dependencies"],
         *extras.get("augment", []),
         *extras.get("stage", []),
+        *extras.get("web", []),
         *extras["dev"],
     ]:
         bound = _BOUND.fullmatch(requirement)

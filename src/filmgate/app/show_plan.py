@@ -82,7 +82,7 @@ def _cost_rows(plan: WholePlan) -> list[tuple[str, str]]:
     cost = plan.cost
     if cost is None:
         return []
-    rows = []
+    rows: list[tuple[str, str]] = []
     for way in cost.ways:
         if way.usd_per_month is None or not way.allowed:
             rows.append((way.way, f"{'no' if not way.allowed else 'unknown'}: {way.why}"))

@@ -20,6 +20,7 @@ from filmgate.plan.step_time import Rates
 from filmgate.plan.step_work import StepWork
 from filmgate.plan.sync import INTERCONNECTS, Interconnect, scaling
 from filmgate.records import Record
+from filmgate.units import format_bytes
 
 JPEG_BYTES_PER_PIXEL = Interval(low=0.15, high=0.4)
 """Of good JPEG pictures. Assumed."""
@@ -203,7 +204,7 @@ def _drives(job: Job) -> RuleLine:
     lanes = (5, 4)
     bound = [drives * 4 * 3.938 for drives in (1, 4, 8)]
     asked = "unknown" if job.demand is None else (
-        f"{_span(job.demand.read_bytes_per_second.over(1e9))} GB/s, so {job.demand.storage}"
+        f"up to {format_bytes(job.demand.read_bytes_per_second.high)}/s, so {job.demand.storage}"
     )  # fmt: skip
     return RuleLine(
         name="nvme-drives", rule=rule,

@@ -12,6 +12,7 @@ from filmgate.plan.memory import MemoryEstimate
 from filmgate.plan.request import Assumption, PlanRequest
 from filmgate.plan.sync import Scaling, joins
 from filmgate.records import Record
+from filmgate.units import format_bytes
 
 GPUS_FOR_NVLINK = 4
 GPUS_IN_A_MACHINE = 8
@@ -178,8 +179,8 @@ def _with_lines(server: Server) -> Server:
     gigabytes = server.ram_bytes / 1e9
     told = [
         ("dataset-drives", _drives_words(server.drives),
-         f"the loader reads up to {server.read_bytes_per_second / 1e9:.2g} GB/s with headroom"),
-        ("read-rate", f"{server.read_bytes_per_second / 1e9:.2g} GB/s sustained", "the feed"),
+         f"the loader reads up to {format_bytes(server.read_bytes_per_second)}/s with headroom"),
+        ("read-rate", f"{format_bytes(server.read_bytes_per_second)}/s sustained", "the feed"),
         ("apart-from-system", "a drive of its own for the system", "the checklist"),
         ("apart-from-checkpoints", "a drive of its own for checkpoints", "the checklist"),
         ("gpu-memory", f"{server.gpus} x {server.card}, {server.vram_bytes / 2**30:.0f} GiB",
