@@ -65,6 +65,7 @@ def plan_app(ask: AskWith, *, token: str | None) -> FastAPI:
     async def guard(
         request: Request, proceed: Callable[[Request], Awaitable[Response]]
     ) -> Response:
+        """Refuse, or answer; the headers go with both."""
         refused = _refused(request, token)
         reply = refused if refused is not None else await proceed(request)
         reply.headers.update(_HEADERS)
@@ -72,14 +73,17 @@ def plan_app(ask: AskWith, *, token: str | None) -> FastAPI:
 
     @app.get("/")
     async def page(request: Request) -> Response:
+        """The whole page."""
         return await _answer(request, ask, turns, whole=True)
 
     @app.get("/answer")
     async def answer(request: Request) -> Response:
+        """What of the page changes."""
         return await _answer(request, ask, turns, whole=False)
 
     @app.get("/plan.json")
     async def record(request: Request) -> Response:
+        """The plan as JSON."""
         return await _record(request, ask, turns)
 
     return app
@@ -159,6 +163,7 @@ async def _planned(
     values: Mapping[str, str], ask: AskWith, turns: asyncio.Semaphore
 ) -> tuple[Asked, WholePlan]:
     def work() -> tuple[Asked, WholePlan]:
+        """In a thread, so that other requests are heard."""
         asked = ask(values)
         return asked, whole_plan(asked)
 

@@ -32,7 +32,7 @@ class FramesPoint(Interval, frozen=True):
 
 
 class WholePlan(HardwarePlan, frozen=True, kw_only=True):
-    """Everything that `filmgate plan` tells."""
+    """Everything that a plan tells."""
 
     header: Header
     """Who made it, and when."""
