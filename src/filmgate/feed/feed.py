@@ -8,6 +8,7 @@ workers.
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -85,6 +86,10 @@ class Feed(Closing):
         self._kept_frames = KeptFrames(store_plan, order, catalog)
         self._at_exit: weakref.finalize[[], Feed] | None = None
         self._line: Line | None = None
+        self._is_torn = False
+        """Whether a call of ``next`` began and did not come to its end."""
+        self._counted_sample: int | None = None
+        """First sample of the batch whose failures were counted last."""
 
     @property
     def num_workers(self) -> int:
@@ -132,32 +137,62 @@ class Feed(Closing):
         Raises what ``on_error = "raise"`` says for a clip that fails, FeedError when more fail
         than the budget allows or workers cannot run, DeadlineError when nothing moves.
         """
+        if self._is_torn:
+            self._start_over()
+        self._is_torn = True
+        try:
+            batch = self._give()
+        except (FilmgateError, StopIteration):
+            self._is_torn = False
+            raise
+        self._next_sample += self._division.samples_per_step
+        self._is_torn = False
+        return batch
+
+    def _give(self) -> Batch:
+        """The next batch out of the line; the feed's own place is moved by who called."""
         source, line = self._begin()
         taken = self._on_the_way.popleft() if self._on_the_way else self._take(source, line)
         try:
-            self._failures.accept(taken.places)
+            self._count(taken.places)
         except FilmgateError:
             self._on_the_way.appendleft(taken)
             raise
-        self._num_padded += sum(
-            bool(place.done and place.done.sample.is_padded) for place in taken.places
-        )
-        self._next_sample += self._division.samples_per_step
         if self._courier is None or isinstance(taken.batch, Batch):
             assert isinstance(taken.batch, Batch)
             return in_rgb(taken.batch)
         batch = self._courier.receive(taken.batch)
         if line.num_ready >= self._division.rank_batch_size:
-            self._on_the_way.append(self._take(source, line))
+            with contextlib.suppress(FilmgateError):  # told by the call that is to return it
+                self._on_the_way.append(self._take(source, line, num_before=1))
         return in_rgb(batch)
 
-    def _take(self, source: ClipSource, line: Line) -> _Taken:
+    def _count(self, places: list[Place]) -> None:
+        """Count what failed and what was padded, once for each batch."""
+        if self._counted_sample == self._next_sample:
+            return
+        self._failures.accept(places)
+        self._num_padded += sum(
+            bool(place.done and place.done.sample.is_padded) for place in places
+        )
+        self._counted_sample = self._next_sample
+
+    def _start_over(self) -> None:
+        """Make the line anew where the feed stands.
+
+        An exception from outside, as Ctrl-C is, may have broken off the call before this one
+        between any two operations, so that the line and the feed stand at different samples.
+        """
+        self.close()
+        self._is_torn = False
+
+    def _take(self, source: ClipSource, line: Line, num_before: int = 0) -> _Taken:
         """The next batch out of the slots, and off to the device. Raises StopIteration."""
         if line.num_open == 0:
             raise StopIteration
         size, division = self._division.rank_batch_size, self._division
         places = [source.take(index) for index in range(size)]
-        sample = self._next_sample + len(self._on_the_way) * division.samples_per_step
+        sample = self._next_sample + num_before * division.samples_per_step
         if self._courier is None:
             batch: Batch | Parcel = assemble(places, source, self._targets, self._order, sample)
         else:

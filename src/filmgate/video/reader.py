@@ -55,6 +55,8 @@ class VideoReader(Closing):
         self._first_right = 0
         self._leaves_out = leaves_out and table.access == "seek"
         self._goes_on = False
+        self._is_torn = False
+        """Whether an error, or an exception from outside as Ctrl-C is, broke off a frame."""
 
     def __reduce__(self) -> tuple[object, tuple[Path, FrameTable, bool]]:
         rebuild = partial(VideoReader, cuda_device=self.cuda_device)
@@ -64,7 +66,7 @@ class VideoReader(Closing):
         """Close the file; the next read opens it again."""
         if self._decoder is not None and self._owner == os.getpid():
             self._decoder.close()
-        self._decoder, self._pending, self._newest = None, {}, -1
+        self._decoder, self._pending, self._newest, self._is_torn = None, {}, -1, False
 
     def frames(self, indices: Sequence[int]) -> Iterator[tuple[int, av.VideoFrame]]:
         """Each distinct wanted frame once, ascending, with its time in the table's time base.
@@ -80,14 +82,13 @@ class VideoReader(Closing):
         return ((index, self._frame(index, run)) for run in runs for index in run.frames)
 
     def _frame(self, index: int, run: Run) -> av.VideoFrame:
-        self._wanted = index
-        try:
-            decoded, fault = self._decode_to(index, run)
-            if fault is not None and self._decoder is not None and self._decoder.left_out:
-                decoded, fault = self._decode_everything_to(index, run)
-        except UndecodableFrame:
+        if self._is_torn:
             self.close()
-            raise
+        self._wanted, self._is_torn = index, True
+        decoded, fault = self._decode_to(index, run)
+        if fault is not None and self._decoder is not None and self._decoder.left_out:
+            decoded, fault = self._decode_everything_to(index, run)
+        self._is_torn = False
         if fault is not None or decoded is None:
             raise UndecodableFrame(self.path, fault or "")
         decoded.frame.pts = int(self.table.pts[index])
