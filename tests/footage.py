@@ -11,6 +11,20 @@ import numpy as np
 INDEX_BITS = 12
 """The index of each frame stands in its top rows as 12 black or white blocks."""
 
+# What x264 and x265 decide by looking ahead depends on memory that they did not write to.
+SAME_EVERY_TIME = {
+    "libx264": (
+        "x264-params",
+        "threads=1:b-adapt=0:scenecut=0:mbtree=0:rc-lookahead=0:weightp=0",
+    ),
+    "libx265": (
+        "x265-params",
+        "log-level=none:pools=none:frame-threads=1:qp=32:b-adapt=0:scenecut=0:aq-mode=0:weightp=0:"
+        "weightb=0:cutree=0:psy-rd=0:psy-rdoq=0:rdoq-level=0",
+    ),
+}
+"""Encoder -> FFmpeg's option and what it is set to, ahead of what a caller wants."""
+
 
 def picture(index: int, width: int, height: int, *, hue: int = 0) -> np.ndarray:
     """Frame ``index``, uint8 (H, W, 3) RGB: drifting gradient, moving square, index on top."""
@@ -55,7 +69,7 @@ def write_video(
     """Write a video and return its path; ``pts`` (ticks of 1/1000 s) makes it variable-rate."""
     # Without random identifiers: the same bytes every time.
     with av.open(str(path), "w", options={"fflags": "bitexact"}) as container:
-        stream = container.add_stream(codec, rate=fps, options=options or {})
+        stream = container.add_stream(codec, rate=fps, options=_fixed(codec, options or {}))
         stream.width, stream.height, stream.pix_fmt = width, height, pixel_format
         stream.codec_context.gop_size = gop
         if codec in ("libx264", "libx265", "mpeg4", "mpeg2video"):
@@ -79,3 +93,11 @@ def write_video(
             container.mux(sound.encode(silence))
             container.mux(sound.encode())
     return path
+
+
+def _fixed(codec: str, options: dict[str, str]) -> dict[str, str]:
+    """The options, with which an encoder gives the same bytes every time."""
+    if codec not in SAME_EVERY_TIME:
+        return options
+    name, fixed = SAME_EVERY_TIME[codec]
+    return options | {name: ":".join(filter(None, (fixed, options.get(name))))}

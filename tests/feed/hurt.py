@@ -26,22 +26,13 @@ NUM_FRAMES = 20
 # One thread each: what encoders make depends on the number of threads, which differs by machine.
 ALONE = {"threads": "1"}
 QUICK = {**ALONE, "cpu-used": "8", "deadline": "realtime"}
-# What x264 and x265 decide by looking ahead depends on memory in pictures this small.
-X264 = {
-    **ALONE,
-    "x264-params": "b-adapt=0:scenecut=0:mbtree=0:rc-lookahead=0:weightp=0",
-}
-FIXED = (
-    "pools=none:frame-threads=1:qp=32:b-adapt=0:scenecut=0:aq-mode=0:weightp=0:weightb=0:"
-    "cutree=0:b-pyramid=0:psy-rd=0:psy-rdoq=0:rdoq-level=0"
-)
-QUIET = {**ALONE, "x265-params": f"log-level=none:bframes=2:keyint=10:{FIXED}"}
+QUIET = {**ALONE, "x265-params": "bframes=2:keyint=10"}
 PRESET = {"preset": "10", "svtav1-params": "lp=1"}
 KINDS = {
-    "h264.mp4": {"codec": "libx264", "options": X264},
-    "h264.mkv": {"codec": "libx264", "b_frames": 0, "options": X264},
-    "h264.ts": {"codec": "libx264", "options": X264},
-    "h264.avi": {"codec": "libx264", "options": X264},
+    "h264.mp4": {"codec": "libx264", "options": ALONE},
+    "h264.mkv": {"codec": "libx264", "b_frames": 0, "options": ALONE},
+    "h264.ts": {"codec": "libx264", "options": ALONE},
+    "h264.avi": {"codec": "libx264", "options": ALONE},
     "hevc.mp4": {"codec": "libx265", "options": QUIET},
     "hevc.mkv": {"codec": "libx265", "options": QUIET},
     "vp9.webm": {"codec": "libvpx-vp9", "options": QUICK},

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -127,3 +130,15 @@ def test_a_picture_that_is_too_small_for_an_encoder_is_left_out(tmp_path: Path) 
     facts, _ = probe(write_video(tmp_path / "source.mp4", num_frames=5))
     hevc = Recipe(layout=LAYOUTS[1], short_side=32)
     assert "less than 64 pixels" in (why_left_out(facts, hevc, encoder_of(hevc.layout)) or "")
+
+
+def test_copies_do_not_depend_on_what_lay_in_memory_before(tmp_path: Path) -> None:
+    source = write_video(tmp_path / "source.mp4", num_frames=48, width=192, height=160)
+    told = []
+    for filling in ("0", "85", "170"):
+        command = [sys.executable, "-m", "tests.prepare.encode_everything", source, tmp_path]
+        surroundings = os.environ | {"MALLOC_PERTURB_": filling}
+        told.append(
+            subprocess.run(command, env=surroundings, check=True, stdout=-1, timeout=300).stdout
+        )
+    assert len(set(told)) == 1

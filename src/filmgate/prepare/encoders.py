@@ -72,8 +72,10 @@ def _x264(layout: Layout) -> Options:
         # Small blocks and several references cost decoding more than they save bytes.
         "ref=1",
         "partitions=none",
-        # Bits must not depend on the number of threads.
+        # Bits must not depend on the number of threads, nor on what lay in memory before: x264
+        # reads some of it when it looks ahead.
         "threads=1",
+        "rc-lookahead=0",
     ]
     return _constant_quality(layout) | {"x264-params": ":".join(own)}
 

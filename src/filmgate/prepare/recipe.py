@@ -13,7 +13,7 @@ from filmgate.records import Record, digest_bytes
 Codec = Literal["h264", "hevc", "av1", "mpeg4", "jpeg", "raw"]
 LayoutName = Literal["temporal", "short-gop", "intra", "jpeg", "decoded"]
 
-RECIPE_VERSION = 1
+RECIPE_VERSION = 2
 """Raised when the same recipe would make other bytes."""
 QUALITY_RANGES: dict[Codec, tuple[int, int]] = {
     "h264": (0, 51), "hevc": (0, 51), "av1": (0, 63), "mpeg4": (2, 31), "jpeg": (2, 31),
