@@ -33,7 +33,7 @@ def main(source: Path, folder: Path) -> None:
         encoder = next(one for one in SOFTWARE if one.codec == layout.codec)
         path = folder / f"copy{encoder.suffix}"
         write_copy(source, facts, table, times, Recipe(layout=layout), encoder, path)
-        print(layout.label, digest_file(path))
+        sys.stdout.write(f"{layout.label} {digest_file(path)}\n")
 
 
 if __name__ == "__main__":
