@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filmgate.units import (
+    counted,
     format_bytes,
     format_number,
     format_rate,
@@ -60,3 +61,12 @@ def test_nothing_written_for_people_has_an_exponent(value: float) -> None:
     written = [format_number(value), format_rate(value, "clips"), format_bytes(value)]
     written.append(format_seconds(value))
     assert not any("e+" in text or "e-" in text for text in written)
+
+
+@pytest.mark.parametrize(
+    ("number", "noun", "said"),
+    [(0, "shard", "0 shards"), (1, "shard", "1 shard"), (2, "class", "2 classes"),
+     (3, "copy", "3 copies"), (1, "copy", "1 copy"), (2, "day", "2 days")],
+)  # fmt: skip
+def test_counted_nouns_are_one_or_many(number: int, noun: str, said: str) -> None:
+    assert counted(number, noun) == said

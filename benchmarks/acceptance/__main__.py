@@ -33,6 +33,7 @@ from benchmarks.acceptance import (
 from benchmarks.acceptance.check import Check, Outcome, checks_of
 from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
 from benchmarks.acceptance.machine import MACHINE_CHECKS
+from benchmarks.acceptance.pack import PACK_CHECKS
 from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.prepare import PREPARE_CHECKS
 from benchmarks.acceptance.report import Result, result_of, write_report
@@ -45,6 +46,7 @@ CHECKS = [
     *REQUIREMENT_CHECKS,
     *PREPARE_CHECKS,
     *STAGE_CHECKS,
+    *PACK_CHECKS,
     *WORK_CHECKS,
     *checks_of([pack]),
     *MACHINE_CHECKS,

@@ -1,4 +1,4 @@
-"""Many small images: the pack against the folder, from a cold cache."""
+"""Many small images: the pack against the folder, from a cold cache; kills, stages, held out."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from PIL import Image
 
 from benchmarks.acceptance.check import Outcome, check
 from benchmarks.acceptance.place import Place
+from benchmarks.acceptance.proofs import Proof, check_of
 from filmgate.pack import Pack, open_pack
 from filmgate.pack.image import codec_of, decode_image
 
@@ -27,6 +28,32 @@ BAR = 5.0
 NUM_DECODED = 500
 """Images whose pixels are compared; bytes are compared for all."""
 DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+
+
+CONDITIONS = (
+    Proof(
+        name="kill",
+        says="Packing that is killed at 20 random times and started again gives the shards, index "
+        "and catalog of an uninterrupted one, and leaves nothing behind.",
+        tests=(
+            "tests/pack/test_faults.py::test_twenty_kills_at_random_times_change_nothing",
+            "tests/pack/test_faults.py::test_a_full_disk_is_said_and_packing_goes_on",
+        ),
+    ),
+    Proof(
+        name="stage",
+        says="A staged pack feeds from the hot tier alone; its shards are verified, resumed by "
+        "chunk, counted in the budget, and come from a folder or an object store.",
+        tests=("tests/stage/test_packs.py",),
+    ),
+    Proof(
+        name="held-out",
+        says="Images are held out by split or by sample: no row and no content on both sides, the "
+        "same share of each label.",
+        tests=("tests/catalog/test_held_out.py",),
+    ),
+)
+PACK_CHECKS = [check_of(proof, topic=TOPIC, name=f"pack-{proof.name}") for proof in CONDITIONS]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -35,8 +35,8 @@ def test_pack_tells_people_what_is_missing_and_what_does_not_fit(
     assert run_command_line(arguments) == 0
     told = capfd.readouterr()
     assert "0004.png: the file is empty" in told.err
-    assert "1 in 1 gaps, the first at frame 2 of images" in told.out
-    assert "1 objects of 1 classes on 1 images" in told.out
+    assert "1 in 1 gap, the first at frame 2 of images" in told.out
+    assert "1 object of 1 class on 1 image" in told.out
     assert "zero-area (e.g. 0001.txt:2)" in told.out
 
 

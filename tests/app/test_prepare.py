@@ -242,4 +242,4 @@ def test_a_run_that_says_always_trains_from_copies_with_the_labels_of_the_source
     shutil.rmtree(place / "other")
     code, _, err = filmgate(capfd, "prepare", "catalog", "--out", "shared", "--job", "job.toml",
                             "--codec", "jpeg", "--workers", "0", "--prune")  # fmt: skip
-    assert code == 0 and "pruned: 1 copies" in err, err
+    assert code == 0 and "pruned: 1 copy" in err, err

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
 from filmgate.catalog import Catalog, open_catalog
@@ -20,12 +21,15 @@ from filmgate.pack import reader as reader_of_packs
 from filmgate.pack.make import pack_images
 from filmgate.pack.places import PackPlaces
 from filmgate.stage.choice import PackSource, Wanted, choose
+from filmgate.stage.outcome import Staged
 from filmgate.stage.stage import StageRules, stage_videos
 from filmgate.work import LocalExecutor
 from tests.feed.conftest import job_of
-from tests.pack.images import write_images
+from tests.pack.images import write_images, write_pixels
+from tests.patience import PATIENT_SECONDS
 from tests.stage.footage import QUICK, contents
 from tests.stage.s3_server import S3Server
+from tests.stage.test_kill import kill, num_listed_chunks, start
 
 HERE = LocalExecutor(workers=0)
 JOB = job_of(frames=1, stride=1, holdout=0.0, batch_size=4)
@@ -244,4 +248,27 @@ def test_videos_can_be_staged_where_a_pack_was(pack: Pack, tmp_path: Path, hot: 
     staged = stage_videos(videos, hot, rules=QUICK)
     assert staged.num_hot == 2 and not (hot / "pack.json").exists()
     stage_videos(open_catalog(pack.path), hot, rules=QUICK)
+    open_pack(hot).check()
+
+
+def test_a_shard_whose_staging_is_killed_goes_on_by_chunk(tmp_path: Path, hot: Path) -> None:
+    noise = np.random.default_rng(0)
+    for number in range(8):
+        pixels = noise.integers(0, 255, (256, 256, 3), dtype=np.uint8)
+        write_pixels(tmp_path / "images" / f"{number}.png", pixels)
+    pack = pack_images(tmp_path / "images", tmp_path / "catalog", executor=HERE)
+    total = sum(pack.header.shards.values()) + (pack.path / "images.arrow").stat().st_size
+    process = start(tmp_path, source="-", workers=1, rate=1_000_000)
+    deadline = time.monotonic() + PATIENT_SECONDS
+    while num_listed_chunks(hot) < 8 and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.005)
+    kill(process)
+    listed = num_listed_chunks(hot)
+    assert all(name.endswith(".arrow") for name in contents(hot)) and listed >= 8
+    with start(tmp_path, source="-", workers=1, rate=10**9) as again:
+        staged = msgspec.json.decode(again.communicate(timeout=PATIENT_SECONDS)[0], type=Staged)
+    of_shard = listed - 1  # the only chunk of the index is smaller, and may be listed still
+    assert staged.bytes_fetched <= total - of_shard * QUICK.chunk_bytes
+    assert not staged.failed and not list((hot / ".work/places").iterdir())
     open_pack(hot).check()

@@ -14,7 +14,7 @@ from filmgate.prepare.choose import Outlook
 from filmgate.prepare.layouts import Layouts
 from filmgate.records import write_file
 from filmgate.spec import Clip
-from filmgate.units import format_bytes, format_number, format_seconds
+from filmgate.units import counted, format_bytes, format_number, format_seconds
 
 LAYOUTS_PAGE = "layouts.html"
 LARGEST_SHARE_DRAWN = 1.1
@@ -95,7 +95,7 @@ def clip_words(clip: Clip) -> str:
         steps = f"{clip.fps:g} a second"
     else:
         steps = f"stride {clip.stride or 1}"
-    return f"{clip.frames} frames, {steps}, {clip.width}x{clip.height}"
+    return f"{counted(clip.frames, 'frame')}, {steps}, {clip.width}x{clip.height}"
 
 
 def layouts_plot(layouts: Layouts) -> Plot | None:
@@ -197,9 +197,9 @@ def _facts(layouts: Layouts) -> list[tuple[str, str]]:
     tried = min(sample.num_videos, layouts.num_videos)
     return [
         ("clips", clip_words(layouts.clip)),
-        ("tried on", f"{tried} videos, about {format_seconds(sample.seconds)} of each"),
-        ("the whole set", f"{layouts.num_videos} videos, {format_seconds(layouts.video_seconds)}, "
-         f"{format_bytes(layouts.source_bytes)}"),
+        ("tried on", f"{counted(tried, 'video')}, about {format_seconds(sample.seconds)} of each"),
+        ("the whole set", f"{counted(layouts.num_videos, 'video')}, "
+         f"{format_seconds(layouts.video_seconds)}, {format_bytes(layouts.source_bytes)}"),
         ("clips to be read", "any number" if needs.clips is None else f"{needs.clips:,}"),
         ("demand", "not told" if needs.clips_per_second is None
          else f"{format_number(needs.clips_per_second, 6)} clips/s on {needs.cores} cores"),

@@ -15,7 +15,7 @@ from filmgate.pack import PackHeader
 from filmgate.pack.annotate import AnnotationRules
 from filmgate.pack.find import Kind
 from filmgate.pack.make import pack_images
-from filmgate.units import format_bytes, parse_bytes
+from filmgate.units import counted, format_bytes, parse_bytes
 from filmgate.work import LocalExecutor
 
 MAX_LEFT_OUT_LINES = 20
@@ -50,7 +50,7 @@ def pack_with_progress(
             on_progress=lambda at: progress(at.done, at.total, format_bytes(at.bytes_done)),
         )
     header = pack.header
-    talk.note(f"pack: {header.num_images} images, {len(header.left_out)} left out")
+    talk.note(f"pack: {counted(header.num_images, 'image')}, {len(header.left_out)} left out")
     for one in header.left_out[:MAX_LEFT_OUT_LINES]:
         talk.note(f"  left out: {one.path}: {one.reason}")
     if len(header.left_out) > MAX_LEFT_OUT_LINES:
@@ -64,19 +64,20 @@ def show_pack(header: PackHeader, out: Path) -> None:
         ("pack", path_from_here(out)),
         ("images", f"{header.num_images} ({len(header.left_out)} left out)"),
         ("videos", f"{header.num_videos} {_KINDS[header.kind]}"),
-        ("size", f"{format_bytes(header.bytes)} in {len(header.shards)} shards"),
-        ("written now", f"{header.num_made} shards"),
+        ("size", f"{format_bytes(header.bytes)} in {counted(len(header.shards), 'shard')}"),
+        ("written now", counted(header.num_made, "shard")),
     ]
     if header.gaps:
         missing = sum(gap.num_missing for gap in header.gaps)
         first = header.gaps[0]
         where = f"the first at frame {first.first_missing} of {first.video_id}"
-        rows.append(("missing frames", f"{missing} in {len(header.gaps)} gaps, {where}"))
+        rows.append(("missing frames", f"{missing} in {counted(len(header.gaps), 'gap')}, {where}"))
     facts = header.annotations
     if facts is not None:
         rows.append(
-            ("annotations", f"{facts.num_objects} objects of {len(facts.classes)} classes on "
-             f"{facts.num_images} images, {facts.num_tracks} tracks")
+            ("annotations", f"{counted(facts.num_objects, 'object')} of "
+             f"{counted(len(facts.classes), 'class')} on {counted(facts.num_images, 'image')}, "
+             f"{counted(facts.num_tracks, 'track')}")
         )  # fmt: skip
         rows += [
             (f"{fault.done}: {fault.count}", f"{fault.kind} (e.g. {'; '.join(fault.examples[:3])})")

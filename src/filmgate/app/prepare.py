@@ -92,7 +92,7 @@ def prepare_catalog(
     )  # fmt: skip
     if wish.prune:
         pruned = prune_copies(out)
-        talk.note(f"pruned: {pruned.num_files} copies, {format_bytes(pruned.bytes)}")
+        talk.note(f"pruned: {counted(pruned.num_files, 'copy')}, {format_bytes(pruned.bytes)}")
     return prepared, layouts
 
 
@@ -144,7 +144,7 @@ def copy_with_progress(
     talk.note(
         f"prepare: {copies_words(prepared)}, "
         f"{format_bytes(prepared.bytes)} for {format_bytes(prepared.source_bytes)}; "
-        f"{len(prepared.left_out)} videos without one"
+        f"{counted(len(prepared.left_out), 'video')} without one"
     )
     for one in prepared.left_out[:MAX_LEFT_OUT_LINES]:
         talk.note(f"  without a copy: {one.path}: {one.reason}")

@@ -25,7 +25,14 @@ from filmgate.diagnose import Part, Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.records import write_file
 from filmgate.records.telemetry import read_telemetry
-from filmgate.units import format_bytes, format_number, format_rate, format_seconds, format_share
+from filmgate.units import (
+    counted,
+    format_bytes,
+    format_number,
+    format_rate,
+    format_seconds,
+    format_share,
+)
 
 REPORT = "report.html"
 """Name of the file in a run folder."""
@@ -108,7 +115,7 @@ def _figures(summary: RunSummary, verdict: Verdict) -> list[Figure]:
     demand = format_rate(rates.demand_clips_per_second, "clips")
     loss = "unknown" if summary.final_loss is None else format_number(summary.final_loss)
     score = "not scored" if summary.accuracy is None else f"{100 * summary.accuracy:.0f} %"
-    attempts = "1 attempt" if summary.attempts == 1 else f"{summary.attempts} attempts"
+    attempts = counted(summary.attempts, "attempt")
     return [
         Figure(label="Clips wanted", value=demand, note="by the trainer", term="wanted"),
         Figure(
@@ -131,7 +138,7 @@ def _figures(summary: RunSummary, verdict: Verdict) -> list[Figure]:
             else "",
             term="score",
         ),
-        Figure(label="Loss", value=loss, note=f"after {summary.steps} steps"),
+        Figure(label="Loss", value=loss, note=f"after {counted(summary.steps, 'step')}"),
         Figure(
             label="Videos",
             value=str(summary.num_videos),

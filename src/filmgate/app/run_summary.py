@@ -165,7 +165,7 @@ def describe_score(summary: RunSummary) -> str:
     if summary.num_holdout_clips:
         right = summary.accuracy * summary.num_holdout_clips
         low, high = score_interval(right, summary.num_holdout_clips)
-        said += f" of {summary.num_holdout_clips} held-out clips"
+        said += f" of {counted(summary.num_holdout_clips, 'held-out clip')}"
         said += f" ({100 * low:.0f} to {100 * high:.0f} %)"
     chance = "unknown" if summary.chance is None else f"{100 * summary.chance:.0f} %"
     unheld = summary.num_not_held_out

@@ -111,7 +111,11 @@ def show_feed_bench(bench: FeedBench) -> None:
         )
         for place, (name, cost) in enumerate(bench.stages.items())
     ]
-    skipped = [("skipped", f"{bench.skipped} attempts at a clip failed")] if bench.skipped else []
+    skipped = (
+        [("skipped", f"{counted(bench.skipped, 'attempt')} at a clip failed")]
+        if bench.skipped
+        else []
+    )
     print_rows([*known, *stages, *skipped, *unknown])
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from filmgate.app.output import path_from_here
 from filmgate.app.run_summary import RunSummary, describe_copies, describe_score
 from filmgate.diagnose import Verdict
-from filmgate.units import format_number, format_rate, format_seconds, format_share
+from filmgate.units import counted, format_number, format_rate, format_seconds, format_share
 
 FATES = {"substitute": "replaced by rule", "skip": "left out", "raise": "raised"}
 """What became of clips that failed, by ``data.on_error``."""
@@ -43,7 +43,7 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
         ("clips wanted", format_rate(verdict.rates.demand_clips_per_second, "clips")),
         ("clips delivered", format_rate(verdict.rates.delivered_clips_per_second, "clips")),
         ("AU", format_share(verdict.accelerator_utilisation)),
-        ("loss", f"{loss} after {summary.steps} steps"),
+        ("loss", f"{loss} after {counted(summary.steps, 'step')}"),
         ("held-out score", describe_score(summary)),
     ]
     if summary.held_out is not None:
@@ -55,7 +55,7 @@ def _rows(summary: RunSummary, verdict: Verdict, report: Path | None) -> list[tu
     if summary.num_skipped:
         rows.append(("failed clips", f"{summary.num_skipped}, {FATES[summary.job.data.on_error]}"))
     if summary.seconds is not None:
-        attempts = f", {summary.attempts} attempts" if summary.attempts > 1 else ""
+        attempts = f", {counted(summary.attempts, 'attempt')}" if summary.attempts > 1 else ""
         rows.append(("time", format_seconds(summary.seconds) + attempts))
     rows += [("verdict", verdict.sentence), ("change first", verdict.change_first)]
     if report is not None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from filmgate.diagnose.bound import CLEAR_COMPUTE_SHARE, Finding, is_uneven
 from filmgate.diagnose.measured import Measured
 from filmgate.diagnose.verdict import Remedy
-from filmgate.units import format_rate, format_seconds, format_share
+from filmgate.units import counted, format_rate, format_seconds, format_share
 
 
 def sentence(measured: Measured, finding: Finding) -> str:
@@ -56,7 +56,7 @@ def _why_late(measured: Measured, num_workers: int) -> str:
     supply = measured.rates.supply_clips_per_second
     if num_workers == 0:
         return f"because the training process decodes itself, {stage}"
-    readers = f"{num_workers} worker{'' if num_workers == 1 else 's'}"
+    readers = counted(num_workers, "worker")
     if supply is None:
         return f"and what its {readers} could give is unknown: {measured.rates.supply_reason}"
     if is_uneven(measured):

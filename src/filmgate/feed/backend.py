@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from filmgate.records import Record
+from filmgate.units import counted
 
 DecoderName = Literal["nvdec", "cpu"]
 
@@ -78,5 +79,5 @@ def faster(trial: Trial, num_cores: int) -> tuple[DecoderName, str]:
     nvdec = 1 / trial.nvdec_seconds_per_clip
     cpu = num_cores / trial.cpu_seconds_per_clip
     decoder: DecoderName = "nvdec" if nvdec > cpu else "cpu"
-    cores = f"{num_cores} core{'' if num_cores == 1 else 's'}"
+    cores = counted(num_cores, "core")
     return decoder, f"trial: {nvdec:.1f} clips/s by NVDEC, {cpu:.1f} by {cores}"

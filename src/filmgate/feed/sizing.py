@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from filmgate.errors import UserError
 from filmgate.spec import Limits
-from filmgate.units import format_bytes
+from filmgate.units import counted, format_bytes
 
 FIRST_WORKERS = 8
 """Workers that an automatic feed begins with at most; more are added when they are missed."""
@@ -122,7 +122,7 @@ def _budget(limits: Limits, around: Surroundings, cores: int) -> tuple[int, int,
     kept = limits.train_threads or (CORES_OF_CPU_TRAINING if around.trains_on_cpu else 1)
     kept = min(kept, cores)
     most = max(1, cores - kept)
-    why = f"{around.num_cores} cores"
+    why = counted(around.num_cores, "core")
     if around.num_local_ranks > 1:
         why += f" / {around.num_local_ranks} ranks ({around.ranks_from})"
     why += f" less {kept} for training, at least 1, make {_workers(most)} at most"
@@ -132,7 +132,7 @@ def _budget(limits: Limits, around: Surroundings, cores: int) -> tuple[int, int,
 
 
 def _workers(count: int) -> str:
-    return f"{count} worker{'' if count == 1 else 's'}"
+    return counted(count, "worker")
 
 
 def _depth(

@@ -11,7 +11,7 @@ from typing import Literal
 from filmgate.machine.drives import Drive
 from filmgate.machine.machine import Machine
 from filmgate.machine.pci import PciDevice
-from filmgate.units import format_bytes
+from filmgate.units import counted, format_bytes
 
 Role = Literal["machine", "node", "bridge", "gpu", "drive", "network", "memory", "cores"]
 SHOWN = ("gpu", "nvme", "storage", "network")
@@ -71,7 +71,7 @@ def _machine_lines(machine: Machine) -> list[str]:
     cpu, limits = machine.cpu, machine.limits
     lines = [cpu.model or f"processor: {cpu.why('model')}"]
     counts = [
-        f"{count} {name}{'' if count == 1 else 's'}"
+        counted(count, name)
         for count, name in (
             (cpu.num_sockets, "socket"), (cpu.num_cores, "core"), (cpu.num_cpus, "CPU")
         ) if count is not None

@@ -116,7 +116,9 @@ def _found(root: Path, path: Path, kind: Kind) -> FoundImage | LeftOut:
     if path.suffix.lower() in OTHER_IMAGES:
         reason = f"{path.suffix.lower()} files are not taken; make them PNG or JPEG"
     elif stamp is None:
-        reason = "it went away while images were looked for"
+        reason = "it is not there: a link to nothing, or it went away"
+    elif not path.is_file():
+        reason = "it is no file"  # reading a pipe would wait for ever
     number = frame_number_of(path.name) if kind == "frames" else None
     if kind == "frames" and number is None:
         reason = reason or "its name has no frame number"

@@ -30,6 +30,7 @@ from filmgate.pack.annotate import (
 from filmgate.pack.arrow_file import write_arrow
 from filmgate.pack.catalog_rows import write_pack_catalog
 from filmgate.pack.find import FoundImage, Kind, find_images, gaps_between
+from filmgate.pack.hold import hold_pack
 from filmgate.pack.reader import ANNOTATIONS_FILE, INDEX_FILE, PACK_FILE, Pack, open_pack
 from filmgate.pack.rows import SCHEMA, SCHEMA_VERSION, PackHeader
 from filmgate.pack.shard import (
@@ -95,20 +96,21 @@ def pack_images(
         raise UserError(f"{fps} frames a second", hint="a rate above 0, for example 25")
     found = find_images(root, kind, skip=out, apart=mask_folders(annotations))
     labels_by_image = _labels_of(found.images, root, kind, labels)
-    out.mkdir(parents=True, exist_ok=True)
-    tasks = shard_tasks(found.images, shard_bytes)
-    shards = _do(tasks, out, executor, limits, on_progress)
-    left_out = [*found.left_out, *(one for made in shards.made.values() for one in made.left_out)]
-    table = _merged(out, list(shards.made), labels_by_image)
-    table = _lying_alike(table, root, left_out)
-    table = _with_texts(table, "split", splits_of(table, coco_files(annotations)))
-    left_out.sort(key=lambda one: one.video_id)
-    if not table.num_rows:
-        raise _nothing_usable(left_out)
-    drawn = annotate(annotations, table, rules or AnnotationRules(), _numbers_of(found.images))
-    root = root.absolute()
-    header = _publish(out, root, kind, table, left_out, drawn, shards, rate, found.num_ignored)
-    _remove_others(out, header)
+    with hold_pack(out):
+        tasks = shard_tasks(found.images, shard_bytes)
+        shards = _do(tasks, out, executor, limits, on_progress)
+        of_shards = (one for made in shards.made.values() for one in made.left_out)
+        left_out = [*found.left_out, *of_shards]
+        table = _merged(out, list(shards.made), labels_by_image)
+        table = _lying_alike(table, root, left_out)
+        table = _with_texts(table, "split", splits_of(table, coco_files(annotations)))
+        left_out.sort(key=lambda one: one.video_id)
+        if not table.num_rows:
+            raise _nothing_usable(left_out)
+        drawn = annotate(annotations, table, rules or AnnotationRules(), _numbers_of(found.images))
+        root = root.absolute()
+        header = _publish(out, root, kind, table, left_out, drawn, shards, rate, found.num_ignored)
+        _remove_others(out, header)
     return open_pack(out)
 
 

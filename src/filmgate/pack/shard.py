@@ -20,6 +20,7 @@ from filmgate.pack.image import UnreadableImage, read_facts
 from filmgate.pack.rows import PackedImage
 from filmgate.records import Record, digest_bytes, digest_file, write_file
 from filmgate.work import Place, Task
+from filmgate.work.faults import kind_of
 
 FOLDER = "shards"
 RECIPE = "filmgate.pack.shard-1"
@@ -153,7 +154,9 @@ def _append(file: BinaryIO, image: FoundImage, shard: str) -> PackedImage | Left
         facts = read_facts(content)
     except UnreadableImage as error:
         return _left_out(image, str(error))
-    except (FileNotFoundError, PermissionError) as error:
+    except OSError as error:
+        if kind_of(error) != "lasting":
+            raise  # a disk or share that may come back is no fault of the image
         return _left_out(image, f"it cannot be read: {error.strerror}")
     member = tarfile.TarInfo(image.image_id)
     member.size = len(content)

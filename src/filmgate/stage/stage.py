@@ -30,7 +30,7 @@ from filmgate.stage.pace import Meter
 from filmgate.stage.pins import change_pins, read_pins
 from filmgate.stage.progress import OnProgress, Teller
 from filmgate.stage.verify import drop_damaged
-from filmgate.units import counted, format_bytes
+from filmgate.units import format_bytes
 from filmgate.work import Limits, LocalExecutor, Outcome, Task, do_work
 from filmgate.work.lock import FolderLock
 from filmgate.work.task import ROOM
@@ -109,7 +109,7 @@ def stage_videos(
         write_record(out / STAGED_FILE, staged)
     if staged.failed and not staged.num_hot:
         raise UserError(
-            f"none of {counted(len(staged.failed), 'file')} could be staged; "
+            f"none of {len(staged.failed)} files could be staged; "
             f"{staged.failed[0].video_id}: {staged.failed[0].reason}",
             hint="mend that, then start again; what has come so far is kept",
         )
