@@ -195,19 +195,22 @@ def test_a_signal_before_training_ends_a_run_that_the_same_command_continues(
     assert not list((tmp_path / "run").rglob(".*.part"))
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_ends_indexing_without_a_word_and_leaves_no_half_file(
     number: signal.Signals, videos: Path, tmp_path: Path
 ) -> None:
     for copy in range(200):
         (videos / f"{copy}.mp4").symlink_to(next(videos.iterdir()).resolve())
-    command = [sys.executable, "-m", "filmgate", "index", str(videos), "--out", "c"]
-    index = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    command = [sys.executable, "-m", "filmgate", "index", str(videos), "--out", "c", "--json"]
+    index = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
     while not (tmp_path / "c").exists() and index.poll() is None:
         time.sleep(0.01)
     index.send_signal(number)
-    talk = index.communicate(timeout=PATIENT_SECONDS)[1]
+    told, talk = index.communicate(timeout=PATIENT_SECONDS)
     assert index.returncode == 128 + number
+    assert (json.loads(told)["kind"], json.loads(told)["exit_code"]) == ("Stopped", 128 + number)
     assert "Traceback" not in talk
     assert not list((tmp_path / "c").glob(".*"))
 

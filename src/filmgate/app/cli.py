@@ -72,7 +72,9 @@ def run_command_line(arguments: list[str]) -> int:
     """
     is_json = "--json" in arguments
     try:
-        return app(arguments, standalone_mode=False, prog_name="filmgate") or 0
+        code = app(arguments, standalone_mode=False, prog_name="filmgate") or 0
+        # How typer says KeyboardInterrupt; no command ends with this code by itself.
+        return _stopped(signal.SIGINT, is_json=is_json) if code == 128 + signal.SIGINT else code
     except TyperException as error:
         if not error.format_message():  # no command at all: the help was printed
             return 2
