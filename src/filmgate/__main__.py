@@ -6,7 +6,7 @@ import signal
 if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
-from filmgate.app.cli import main  # noqa: E402 - imports take the time that this is about
+from filmgate.app.cli import main
 
 if __name__ == "__main__":
     main()

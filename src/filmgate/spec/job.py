@@ -266,7 +266,8 @@ class Plan(Record, frozen=True, forbid_unknown_fields=True):
     """Clips per GPU in one forward pass; unset: 1."""
     precision: Literal["bf16", "bf16-mixed", "fp16", "fp16-mixed", "fp32", "fp8"] | None = None
     """``bf16`` and ``fp16``: weights, gradients and optimizer in 16 bits; ``-mixed``: in 32 bits,
-    computed in 16; ``fp8``: frozen weights in 8 bits; unset: ``bf16`` for ``lora`` and ``generate``, otherwise ``bf16-mixed``."""
+    computed in 16; ``fp8``: frozen weights in 8 bits; unset: ``bf16`` for ``lora`` and
+    ``generate``, otherwise ``bf16-mixed``."""
     optimizer: Literal["adamw", "adamw8bit", "sgd", "adafactor"] | None = None
     """Unset: ``adamw``."""
     checkpointing: Literal["none", "block", "selective"] | None = None
