@@ -21,6 +21,7 @@ from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_pack import pack
+from filmgate.app.cli_plan import plan
 from filmgate.app.cli_prepare import prepare
 from filmgate.app.cli_soak import soak
 from filmgate.app.cli_stage import stage
@@ -217,6 +218,7 @@ app.command()(stage)
 app.command()(audit)
 app.command()(soak)
 app.command()(pack)
+app.command()(plan)
 
 
 @catalog_app.command()

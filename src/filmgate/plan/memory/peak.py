@@ -63,9 +63,9 @@ def estimate_memory(request: PlanRequest) -> MemoryEstimate:
     return most_of(candidates)
 
 
-def from_simulated(request: PlanRequest, work: Simulated, *, beside: int = 0) -> MemoryEstimate:
-    """What a simulated or traced step means for the card; ``beside`` are other models' weights."""
-    return _job(request, work, beside)
+def from_traced(request: PlanRequest, work: Simulated) -> MemoryEstimate:
+    """What a traced step of the user's own model means for a card."""
+    return replace(_job(request, work, 0), method="traced")
 
 
 def most_of(candidates: Sequence[MemoryEstimate]) -> MemoryEstimate:
