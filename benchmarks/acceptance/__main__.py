@@ -27,6 +27,7 @@ from benchmarks.acceptance import (
     feed_speed,
     frames,
     pack,
+    plan,
     road,
     soak,
 )
@@ -51,6 +52,7 @@ CHECKS = [
     *checks_of([pack]),
     *MACHINE_CHECKS,
     *checks_of([environment, baseline, soak]),
+    *checks_of([plan]),
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}
