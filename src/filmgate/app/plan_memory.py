@@ -46,6 +46,7 @@ def _tracer(job: Job) -> Callable[[PlanRequest], MemoryEstimate]:
     known: dict[PlanRequest, MemoryEstimate] = {}
 
     def estimate(request: PlanRequest) -> MemoryEstimate:
+        """Trace each request once."""
         if request not in known:
             known[request] = _traced(job, request)
         return known[request]

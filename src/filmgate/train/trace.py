@@ -144,6 +144,7 @@ def run_step(
 
 def _watch_gradients(model: nn.Module, live: LiveStorages, stack: ExitStack) -> None:
     def made(parameter: torch.Tensor) -> None:
+        """Count a gradient once it is whole."""
         if parameter.grad is not None:
             live.count(parameter.grad, Kind.GRADIENTS)
 
@@ -228,6 +229,7 @@ def checkpoint_blocks(model: nn.Module, kind: str) -> None:
 
 def _checkpointed(forward: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
+        """The block, kept by its inputs alone."""
         return checkpoint(forward, *args, use_reentrant=False, **kwargs)
 
     return run

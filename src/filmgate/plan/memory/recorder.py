@@ -209,6 +209,7 @@ class Recorder:
         held = [Tensor(t.storage, t.rows, t.width, t.item, t.node) for t in inputs]
 
         def replay() -> None:
+            """Compute the block again and walk back through it."""
             self._replay(scope, program, held, ends, kept)
 
         node.replay = replay

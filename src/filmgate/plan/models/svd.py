@@ -41,6 +41,7 @@ class _Level:
 
     @property
     def rows(self) -> int:
+        """Places of all feature maps."""
         return self.clips * self.frames * self.places
 
 
