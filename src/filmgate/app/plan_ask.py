@@ -147,3 +147,17 @@ def _upgrades(wish: PlanWish, question: Question) -> list[Upgrade]:
         )
         for part in parts
     ]  # fmt: skip
+
+
+def ask_job(path: Path, wish: PlanWish) -> tuple[Asked, EstimateOf]:
+    """What is planned for a job file, and how the memory of its other shapes is found.
+
+    Raises UserError for a job, model or shape that cannot be planned.
+    """
+    job = load_job(path)
+    facts = None if job.plan.model is None else find_model(job.plan.model)
+    request = request_from_job(job, facts)
+    estimate_of: EstimateOf = estimate_memory
+    if facts is None:
+        estimate_of = _traced(job)
+    return ask_for(wish, job, request, facts, estimate_of), estimate_of

@@ -8,7 +8,7 @@ from typing import Any
 from filmgate.app.plan_whole import Measured
 from filmgate.errors import UserError
 from filmgate.feed.bench import FeedBench
-from filmgate.machine.measured import MachineMeasured, Measure
+from filmgate.machine.measured import MachineMeasured
 from filmgate.plan.interval import Interval
 from filmgate.plan.step_time import Rate, Rates
 from filmgate.prepare.layouts import Layouts
@@ -65,23 +65,19 @@ def _of_layouts(layouts: Layouts) -> Interval | None:
 def rates_measured(measured: MachineMeasured, precision: str) -> Rates:
     """Rates of the GPU that a bench measured; None where it did not."""
     kind = "fp32" if precision == "fp32" else precision[:4]
-    flops = _largest(measured, "precision", "FLOP/s", kind)
     return Rates(
-        matmul=flops,
-        memory=_largest(measured, "memory", "bytes/s", "device"),
-        host=_largest(measured, "memory", "bytes/s", "host-to-device"),
+        matmul=_largest(measured, "precision", "FLOP/s", kind),
+        memory=_largest(measured, "memory", "bytes/s", "gpu0-copy"),
+        host=_largest(measured, "memory", "bytes/s", "gpu0-from-host-pinned"),
     )
 
 
-def _largest(measured: MachineMeasured, part: str, unit: str, word: str) -> Rate | None:
-    """The measure with that word in its name whose median is the largest."""
+def _largest(measured: MachineMeasured, part: str, unit: str, words: str) -> Rate | None:
+    """The measure with these words in its name whose median is the largest."""
     found = next((one for one in measured.parts if one.name == part), None)
     if found is None or not measured.identity.gpus:
         return None
-    named: list[Measure] = [
-        one for one in found.measures if (one.unit == unit and word in one.name.split("-"))
-        or (one.unit == unit and one.name.startswith(word))
-    ]  # fmt: skip
+    named = [one for one in found.measures if one.unit == unit and words in one.name]
     if not named:
         return None
     best = max(named, key=lambda one: one.median)
