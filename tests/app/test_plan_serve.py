@@ -12,7 +12,7 @@ import uvicorn
 from msgspec import json
 
 from filmgate.app.plan_ask import ask_again
-from filmgate.app.plan_serve import is_loopback, new_token, plan_app, serve
+from filmgate.app.plan_serve import is_loopback, listen, new_token, plan_app, serve
 from filmgate.app.plan_whole import Asked
 from filmgate.errors import UserError
 from tests.app.test_plan_page import asked, estimate_of
@@ -112,8 +112,11 @@ def test_with_a_token_nothing_is_answered_without_it() -> None:
 
 
 def test_nobody_listens_outside_loopback_without_a_token() -> None:
-    with pytest.raises(UserError, match="not loopback"):
-        serve(ask, host="0.0.0.0", port=0, token=None)
+    with (
+        socket.create_server(("0.0.0.0", 0)) as listening,
+        pytest.raises(UserError, match="not loopback"),
+    ):
+        serve(ask, listening, token=None)
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
@@ -121,7 +124,9 @@ def test_a_port_that_is_taken_is_an_error() -> None:
         socket.create_server(("127.0.0.1", 0)) as taken,
         pytest.raises(UserError, match="cannot listen"),
     ):
-        serve(ask, host="127.0.0.1", port=taken.getsockname()[1], token=None)
+        listen("127.0.0.1", taken.getsockname()[1])
+    with pytest.raises(UserError, match="cannot listen"):
+        listen("192.0.2.1", 8000)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from filmgate.app.cli_options import Json
+from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.output import print_record
 from filmgate.errors import UserError
 
@@ -15,7 +15,14 @@ DEFAULT_PORT = 8765
 
 
 def plan(
-    job: Annotated[Path, typer.Argument(help="Job file (TOML); five lines are enough.")],
+    job: Annotated[
+        Path | None,
+        typer.Argument(help="Job file (TOML), five lines are enough; or the word validate."),
+    ] = None,
+    rows: Annotated[
+        Path | None,
+        typer.Argument(help="With validate: published measurements (CSV) to be predicted."),
+    ] = None,
     catalog: Annotated[
         Path | None, typer.Option(help="The videos' catalog: their size, rate and number.")
     ] = None,
@@ -67,6 +74,7 @@ def plan(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on.")] = DEFAULT_PORT,
     json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Plan a job: memory, cards, time, server and cost, and what each rule of thumb comes to.
 
@@ -76,6 +84,9 @@ def plan(
     from filmgate.app.plan_whole import whole_plan
     from filmgate.plan.money import CostWish
 
+    if rows is not None or (job is not None and job.name == "validate" and not job.exists()):
+        _validate(job, rows, json=json)
+        return
     if serve and json:
         raise UserError("--serve and --json do not go together", hint="leave one out")
     if add and machine is None:
@@ -106,4 +117,19 @@ def plan(
         return
     from filmgate.app.show_plan import show_plan
 
-    show_plan(told, page)
+    show_plan(told, page, quiet=quiet)
+
+
+def _validate(word: Path | None, rows: Path | None, *, json: bool) -> None:
+    if word is None or word.name != "validate":
+        raise UserError(
+            f"one job file is planned at a time, got also {rows}",
+            hint="filmgate plan job.toml, or filmgate plan validate ROWS.csv",
+        )
+    if rows is None:
+        raise UserError("validate needs a file of rows", hint="filmgate plan validate ROWS.csv")
+    from filmgate.app.plan_validate import validate
+    from filmgate.app.show_validation import show_validation
+
+    found = validate(rows)
+    print_record(found) if json else show_validation(found)

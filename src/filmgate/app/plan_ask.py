@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from filmgate.app.plan_cards import plan_cards
 from filmgate.app.plan_form import request_of
+from filmgate.app.plan_memory import requested
 from filmgate.app.plan_whole import Asked, Measured, footage_of
 from filmgate.plan.cards import Card, find_card, read_cards
 from filmgate.plan.demand import Footage
@@ -90,7 +92,7 @@ def ask_again(first: Asked, values: Mapping[str, str], estimate_of: EstimateOf) 
         work=_work(question.facts, request, estimate),
         card=card if "card" in values else question.card,
     )  # fmt: skip
-    return replace(first, question=changed)
+    return replace(first, question=changed, memory=None)
 
 
 def _work(
@@ -149,15 +151,11 @@ def _upgrades(wish: PlanWish, question: Question) -> list[Upgrade]:
     ]  # fmt: skip
 
 
-def ask_job(path: Path, wish: PlanWish) -> tuple[Asked, EstimateOf]:
+def ask_job(path: Path | None, wish: PlanWish) -> tuple[Asked, EstimateOf]:
     """What is planned for a job file, and how the memory of its other shapes is found.
 
     Raises UserError for a job, model or shape that cannot be planned.
     """
-    job = load_job(path)
-    facts = None if job.plan.model is None else find_model(job.plan.model)
-    request = request_from_job(job, facts)
-    estimate_of: EstimateOf = estimate_memory
-    if facts is None:
-        estimate_of = _traced(job)
-    return ask_for(wish, job, request, facts, estimate_of), estimate_of
+    asked = requested(path)
+    first = ask_for(wish, asked.job, asked.request, asked.facts, asked.estimate_of)
+    return replace(first, memory=plan_cards(asked)), asked.estimate_of

@@ -11,6 +11,7 @@ import asyncio
 import hmac
 import ipaddress
 import secrets
+import socket
 from collections.abc import Awaitable, Callable, Mapping
 
 import msgspec
@@ -89,20 +90,30 @@ def plan_app(ask: AskWith, *, token: str | None) -> FastAPI:
     return app
 
 
-def serve(ask: AskWith, *, host: str, port: int, token: str | None) -> None:
-    """Serve until a signal. Raises UserError where nobody may listen there."""
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that listens there; port 0 takes a free one.
+
+    Raises UserError where nobody may listen.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"cannot listen on {host} port {port}: {error}", hint="choose another with --port"
+        ) from None
+
+
+def serve(ask: AskWith, listening: socket.socket, *, token: str | None) -> None:
+    """Serve until a signal. Raises UserError for an address off loopback without a token."""
+    host = listening.getsockname()[0]
     if not is_loopback(host) and token is None:
         raise UserError(f"{host} is not loopback, and there is no token", hint="give a token")
     config = uvicorn.Config(
-        plan_app(ask, token=token), host=host, port=port, log_level="warning", access_log=False,
+        plan_app(ask, token=token), log_level="warning", access_log=False, lifespan="off",
         timeout_keep_alive=5, timeout_graceful_shutdown=3, limit_concurrency=64,
     )  # fmt: skip
-    try:
-        uvicorn.Server(config).run()
-    except SystemExit:
-        raise UserError(
-            f"cannot listen on {host} port {port}", hint="is it taken? choose another with --port"
-        ) from None
+    uvicorn.Server(config).run(sockets=[listening])
 
 
 def _refused(request: Request, token: str | None) -> Response | None:

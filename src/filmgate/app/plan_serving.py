@@ -17,14 +17,16 @@ def serve_plan(first: Asked, estimate_of: EstimateOf, host: str, port: int) -> N
         raise UserError(
             "--serve needs FastAPI and uvicorn", hint="pip install 'filmgate[web]'"
         )  # fmt: skip
-    from filmgate.app.plan_serve import is_loopback, new_token, serve
+    from filmgate.app.plan_serve import is_loopback, listen, new_token, serve
 
     def ask(values: Mapping[str, str]) -> Asked:
         """The job at the values of the form."""
         return ask_again(first, values, estimate_of)
 
     token = None if is_loopback(host) else new_token()
-    address = f"[{host}]" if ":" in host else host
-    entry = f"http://{address}:{port}/" + ("" if token is None else f"?token={token}")
-    print(f"plan: {entry} (Ctrl-C ends it)", file=sys.stderr)  # noqa: T201 - talk
-    serve(ask, host=host, port=port, token=token)
+    with listen(host, port) as listening:
+        told = f"[{host}]" if ":" in host else host
+        entry = f"http://{told}:{listening.getsockname()[1]}/"
+        entry += "" if token is None else f"?token={token}"
+        print(f"plan: {entry} (Ctrl-C ends it)", file=sys.stderr, flush=True)  # noqa: T201 - talk
+        serve(ask, listening, token=token)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from filmgate.app.plan_cards import MemoryPlan
 from filmgate.plan.hardware_plan import HardwarePlan, Question, plan_hardware
 from filmgate.plan.interval import Interval
 from filmgate.plan.memory import MemoryEstimate
+from filmgate.plan.memory.levers import Lever
 from filmgate.plan.request import PlanRequest
 from filmgate.plan.step_time import Rates
 from filmgate.plan.upgrade import Upgrade
@@ -46,6 +48,11 @@ class WholePlan(HardwarePlan, frozen=True, kw_only=True):
     """Peak memory of one GPU."""
     frames_curve: list[FramesPoint]
     """Memory over frames at the same size; empty where another shape takes a trace."""
+    levers: list[Lever]
+    """What would lower the peak, the largest saving first; empty on a served page."""
+    largest_batch: int | None
+    """Clips a pass that the smallest fitting card still holds; None where none fits, for a model of
+    your own, and on a served page."""
     upgrades: list[Upgrade]
     """Parts that were asked about, for the machine that was given."""
 
@@ -57,6 +64,8 @@ class Asked:
     job: str
     question: Question
     upgrades: list[Upgrade] = field(default_factory=list)
+    memory: MemoryPlan | None = None
+    """Levers and the largest batch; None: not asked for."""
 
 
 def whole_plan(asked: Asked) -> WholePlan:
@@ -73,8 +82,15 @@ def whole_plan(asked: Asked) -> WholePlan:
         request=question.request,
         estimate=question.estimate,
         frames_curve=frames_curve(question),
+        levers=asked.memory.levers if asked.memory else [],
+        largest_batch=_largest_batch(asked.memory),
         upgrades=asked.upgrades,
     )
+
+
+def _largest_batch(memory: MemoryPlan | None) -> int | None:
+    told = [card.largest_batch for card in memory.cards] if memory else []
+    return next((batch for batch in told if batch is not None), None)
 
 
 def frames_curve(question: Question) -> list[FramesPoint]:

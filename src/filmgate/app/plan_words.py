@@ -94,6 +94,18 @@ def _cells(one: RankedCard) -> list[str]:
     ]
 
 
+def lever_rows(plan: WholePlan) -> list[tuple[str, str]]:
+    """(change, what it saves and what is given for it)."""
+    rows = [
+        (lever.change, f"saves {lever.saves_bytes / 2**30:.1f} GiB; {lever.trades}")
+        for lever in plan.levers
+    ]
+    if plan.largest_batch is not None:
+        largest = f"{plan.largest_batch} clips on the smallest card that holds the job"
+        rows.append(("largest batch", largest))
+    return rows
+
+
 def demand_rows(plan: WholePlan) -> list[tuple[str, str]]:
     """What the step asks of all else."""
     told = plan.demand

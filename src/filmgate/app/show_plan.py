@@ -16,6 +16,7 @@ from filmgate.app.plan_words import (
     demand_rows,
     figures,
     headline,
+    lever_rows,
     shape_words,
     usd,
 )
@@ -27,12 +28,13 @@ MOST_CARDS = 8
 STYLES = {"fits": "green", "cannot say": "yellow", "does not fit": "red"}
 
 
-def show_plan(plan: WholePlan, page: Path | None) -> None:
+def show_plan(plan: WholePlan, page: Path | None, *, quiet: bool = False) -> None:
     """The answer, the cards, what feeds them, the server, the cost, the rules."""
     print_text(f"{headline(plan)}\n{shape_words(plan.request)}\n\n")
     print_rows([(name, f"{said} ({note})" if note else said) for name, said, note in figures(plan)])
     print_text("\n")
     _show_cards(plan)
+    _show_rows("what would lower the peak", lever_rows(plan))
     _show_rows("what feeds it", demand_rows(plan))
     if plan.server is not None:
         many = f"{plan.server.num_machines} servers" if plan.server.num_machines > 1 else "server"
@@ -44,7 +46,7 @@ def show_plan(plan: WholePlan, page: Path | None) -> None:
         _show_rows(f"{upgrade.part} in {upgrade.machine}", rows)
     _show_rows("rules of thumb, for this job", [_rule(rule) for rule in plan.rules])
     _show_rows("mind", [("", warning) for warning in plan.warnings])
-    assumed = all_assumed(plan)
+    assumed = [] if quiet else all_assumed(plan)
     _show_rows("assumed", [(f"{one.name}: {one.value}", one.source) for one in assumed])
     if plan.stale:
         old = ", ".join(f"{one.thing} {one.figure} of {one.date}" for one in plan.stale)

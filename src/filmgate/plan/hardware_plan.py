@@ -19,7 +19,7 @@ from filmgate.plan.request import Assumption, PlanRequest
 from filmgate.plan.rules import Job, RuleLine, all_rules
 from filmgate.plan.server import GPUS_IN_A_MACHINE, Server, server_for
 from filmgate.plan.step_time import Rates, rates_of
-from filmgate.plan.step_work import WEIGHT_BYTES, StepWork
+from filmgate.plan.step_work import StepWork, trained_item
 from filmgate.plan.sync import REACHED, Scaling, all_scalings, link_of, sent_bytes
 from filmgate.plan.table import Figure
 from filmgate.records import Record
@@ -178,14 +178,14 @@ def _checkpoint_bytes(question: Question) -> int:
     """Trained weights and their states; AdamW keeps two of them."""
     work = question.work
     trained = work.trained_weights if work is not None else 0
-    return trained * WEIGHT_BYTES[question.request.precision] * 3
+    return trained * trained_item(question.request) * 3
 
 
 def _result_bytes(question: Question) -> int:
     trained = question.work.trained_weights if question.work is not None else 0
     if not trained:
         return question.estimate.parts.weights
-    return trained * WEIGHT_BYTES[question.request.precision]
+    return trained * trained_item(question.request)
 
 
 def _job_hours(question: Question, seconds: Interval | None) -> Interval | None:

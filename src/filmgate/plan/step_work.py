@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from filmgate.plan.interval import Interval
 from filmgate.plan.memory import MemoryEstimate
+from filmgate.plan.memory.setup import ITEMS
 from filmgate.plan.model import ModelFacts, flops_per_step, latent_shape, tokens
 from filmgate.plan.request import PlanRequest
 from filmgate.records import Record
@@ -16,8 +17,6 @@ ATTENTION_BACKWARD = 2.5
 ELEMENT_PASSES = Interval(low=8.0, high=40.0)
 """Vectors of width d that a block writes or reads for each token beside its matrices: fused and
 unfused norms, residuals, modulation, rotary embedding. Assumed."""
-WEIGHT_BYTES = {"bf16": 2, "fp16": 2, "bf16-mixed": 4, "fp16-mixed": 4, "fp32": 4}
-"""Precision -> bytes that one trained weight is kept in; its gradient takes as many."""
 STATE_BYTES = {"adamw": 2.0, "adamw8bit": 0.0, "sgd": 1.0, "adafactor": 0.0}
 """Optimizer -> states of the size of a weight; 8-bit and factored ones count as 2 bytes or less."""
 
@@ -61,10 +60,10 @@ def work_of(facts: ModelFacts, request: PlanRequest, estimate: MemoryEstimate) -
     s = tokens(facts, request.frames, request.height, request.width) + facts.text_tokens
     clips = request.batch * request.accumulation
     attention = attention_flops(facts, request, s) * clips
-    computed_bytes = 4 if request.precision == "fp32" else 2
+    computed_bytes = ITEMS[request.precision][1]
     trained = trained_weights(facts, request, estimate)
     delivered = clip_bytes(facts, request)
-    gradient = float(trained * WEIGHT_BYTES[request.precision])
+    gradient = float(trained * trained_item(request))
     return StepWork(
         clips=clips,
         tokens=s,
@@ -75,7 +74,7 @@ def work_of(facts: ModelFacts, request: PlanRequest, estimate: MemoryEstimate) -
         delivered_bytes_per_clip=delivered,
         trained_weights=trained,
         gradient_bytes=gradient,
-        weight_bytes=float(facts.parameters * WEIGHT_BYTES[request.precision]),
+        weight_bytes=float(facts.parameters * ITEMS[request.precision][0]),
     )
 
 
@@ -94,6 +93,12 @@ def passes(request: PlanRequest, *, backward: float) -> float:
     return 1.0 + backward + (1.0 if request.checkpointing == "block" else 0.0)
 
 
+def trained_item(request: PlanRequest) -> int:
+    """Bytes of a trained weight and of its gradient; adapters are never narrower than computing."""
+    weight, computed = ITEMS[request.precision]
+    return max(weight, computed) if request.mode == "lora" else weight
+
+
 def trained_weights(facts: ModelFacts, request: PlanRequest, estimate: MemoryEstimate) -> int:
     """Weights that get a gradient.
 
@@ -107,7 +112,7 @@ def trained_weights(facts: ModelFacts, request: PlanRequest, estimate: MemoryEst
         return facts.parameters
     states = estimate.parts.optimizer
     if states and request.optimizer == "adamw" and request.sharding in ("none", "ddp"):
-        return states // (2 * WEIGHT_BYTES[request.precision])
+        return states // (2 * trained_item(request))
     widths = 8 * 2 * facts.hidden
     if request.lora_targets == "all-linear":
         widths += 2 * (facts.hidden + facts.ffn)
@@ -130,7 +135,7 @@ def _moved(
     through = passes(request, backward=2.0)
     weights = facts.parameters * computed_bytes * through * request.accumulation
     elements = s * facts.layers * computed_bytes * through * request.batch * request.accumulation
-    kept = WEIGHT_BYTES[request.precision]
+    kept = trained_item(request)
     update = trained * 2.0 * kept * (2.0 + STATE_BYTES[request.optimizer])
     each = ELEMENT_PASSES.times(facts.hidden).plus(2.0 * facts.ffn)
     return each.times(elements).plus(weights + update)
