@@ -19,6 +19,7 @@ from pathlib import Path
 from benchmarks.acceptance import (
     bad_input,
     baseline,
+    bench_compute,
     bug_reports,
     command_line,
     environment,
@@ -51,7 +52,7 @@ CHECKS = [
     *WORK_CHECKS,
     *checks_of([pack]),
     *MACHINE_CHECKS,
-    *checks_of([environment, baseline, soak]),
+    *checks_of([environment, baseline, soak, bench_compute]),
     *checks_of([plan]),
     *checks_of([bug_reports]),
 ]

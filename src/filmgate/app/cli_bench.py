@@ -79,7 +79,13 @@ def storage(
 def decode(
     videos: Annotated[
         list[Path] | None,
-        typer.Argument(help="A catalog, or folders or files of video; none: demo clips."),
+        typer.Argument(
+            help="Catalog, folders or files of video; none: clips of each codec and size that are "
+            "made here."
+        ),
+    ] = None,
+    catalog: Annotated[
+        Path | None, typer.Option(help="A catalog that is there already, in place of VIDEOS.")
     ] = None,
     device: Device = None,
     quick: Quick = False,
@@ -88,10 +94,10 @@ def decode(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how fast videos are decoded, by codec, size and number of cores."""
+    """Measure how fast videos are decoded, by codec, size, number of cores, and by NVDEC."""
     from filmgate.bench.ask import Ask
 
-    ask = Ask(quick=quick, videos=tuple(videos or ()), device=device)
+    ask = Ask(quick=quick, videos=(*(videos or ()), *([catalog] if catalog else ())), device=device)
     _one("decode", ask, out, page, json, quiet)
 
 
@@ -127,6 +133,20 @@ def precision(
 
 @bench_app.command()
 def sync(
+    gradient_bytes: Annotated[
+        str | None, typer.Option(help="What a rank exchanges in a step, for example 2.8GB.")
+    ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option("--for", help="Job file (TOML) whose model's gradients are exchanged."),
+    ] = None,
+    step_ms: Annotated[
+        float | None,
+        typer.Option(help="How long a rank computes in a step; none: the job's is measured."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option(help="Processes; none: one for each GPU, 2 on a CPU.")
+    ] = None,
     device: Device = None,
     quick: Quick = False,
     out: Out = None,
@@ -134,10 +154,17 @@ def sync(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure how fast ranks exchange gradients."""
-    from filmgate.bench.ask import Ask
+    """Measure how fast ranks sum gradients (NCCL between GPUs, gloo between CPU processes).
 
-    _one("sync", Ask(quick=quick, device=device), out, page, json, quiet)
+    With a gradient and a step time it predicts the share of the step that is exchange.
+    """
+    from filmgate.app.bench_job import ask_for_sync
+
+    ask = ask_for_sync(
+        quick=quick, device=device, ranks=ranks, gradient_bytes=gradient_bytes, job_file=job,
+        step_ms=step_ms,
+    )  # fmt: skip
+    _one("sync", ask, out, page, json, quiet)
 
 
 @bench_app.command()

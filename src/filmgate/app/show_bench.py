@@ -20,7 +20,7 @@ def format_value(value: float, unit: str) -> str:
     if unit == "s":
         return format_seconds(value)
     if unit == "share":
-        return format_share(value)
+        return format_share(value) if value == 0 or value >= 0.001 else f"{value:.2g}"
     if unit == "FLOP/s":
         for size, prefix in _PREFIXES:
             if value >= size:

@@ -54,3 +54,12 @@ class Ask:
     """What a job's loader reads; None: no job was told."""
     device: str | None = None
     """``cpu``, ``cuda`` or ``cuda:1``; None: what there is."""
+    ranks: int | None = None
+    """Processes that exchange gradients; None: one for each GPU, 2 on a CPU."""
+    gradient_bytes: int | None = None
+    """What each rank exchanges in a step; None: not told."""
+    parameter_bytes: tuple[int, ...] = ()
+    """Gradients of a model, one for each parameter in its order; they go before
+    ``gradient_bytes``."""
+    step_seconds: float | None = None
+    """How long a rank computes in a step when it exchanges nothing; None: not told."""
