@@ -13,8 +13,8 @@ from filmgate.errors import Interrupted, UserError
 from filmgate.feed import Batch, open_feed
 from filmgate.train.inputs import augmented_inputs, to_device
 from filmgate.train.learner import make_learner
-from filmgate.train.loop import Stopwatch, update
 from filmgate.train.run import train_run
+from filmgate.train.update import Stopwatch, update
 from tests.train.conftest import a_job
 from tests.train.test_run import outcome, signal_at
 

@@ -6,16 +6,13 @@ import pickle
 import msgspec
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch.nn import functional
 
 from filmgate.errors import UserError
-from filmgate.spec import Job, Train
+from filmgate.spec import Job
 from filmgate.train.learner import (
     Learner,
     Progress,
-    learning_rate_at,
     make_learner,
     pack,
     unpack,
@@ -76,18 +73,3 @@ def test_a_model_with_nothing_to_train_is_refused() -> None:
     )
     with pytest.raises(UserError, match="no parameter to train"):
         make_learner(job, 3, CPU)
-
-
-@given(steps=st.integers(1, 3000), peak=st.floats(1e-6, 1.0))
-def test_the_learning_rate_climbs_to_its_peak_and_falls_to_a_hundredth(
-    steps: int, peak: float
-) -> None:
-    job = Job(train=Train(steps=steps, learning_rate=peak))
-    rates = [learning_rate_at(step, job) for step in range(1, steps + 1)]
-    top = rates.index(max(rates))
-    assert rates[top] == peak
-    assert rates[: top + 1] == sorted(rates[: top + 1])
-    assert rates[top:] == sorted(rates[top:], reverse=True)
-    assert min(rates) > 0
-    if steps > 1:
-        assert rates[-1] == pytest.approx(peak / 100)

@@ -9,9 +9,10 @@ import torch
 from filmgate.catalog import Catalog
 from filmgate.errors import UserError
 from filmgate.feed import Batch, open_feed
+from filmgate.train.evaluate import evaluate
 from filmgate.train.inputs import to_device
 from filmgate.train.learner import make_learner
-from filmgate.train.loop import Stopwatch, evaluate, update
+from filmgate.train.update import Stopwatch, update
 from tests.train.conftest import a_job
 
 CPU = torch.device("cpu")

@@ -28,8 +28,8 @@ from filmgate.feed.bench_windows import (
 from filmgate.feed.targets import choose_targets
 from filmgate.spec import Job, load_job
 from filmgate.train.learner import make_learner
-from filmgate.train.loop import Stopwatch, update
 from filmgate.train.repeatable import choose_device, device_name
+from filmgate.train.update import Stopwatch, update
 from filmgate.work.cores import num_usable_cores
 
 if TYPE_CHECKING:

@@ -59,10 +59,11 @@ def _say_loss(series: Series) -> str:
 
 def accuracy_plot(series: Series, chance: float | None) -> Plot | None:
     """Held-out accuracy over the run; None with fewer than two evaluations."""
-    if len(series.evaluations) < 2:
+    scored = [(one.step, one.accuracy) for one in series.evaluations if one.accuracy is not None]
+    if len(scored) < 2:
         return None
-    steps = [evaluation.step for evaluation in series.evaluations]
-    percent = [100 * evaluation.accuracy for evaluation in series.evaluations]
+    steps = [step for step, _ in scored]
+    percent = [100 * accuracy for _, accuracy in scored]
 
     def draw(axes: Axes) -> None:
         """The held-out accuracy, and chance."""

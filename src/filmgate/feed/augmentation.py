@@ -38,6 +38,19 @@ class Augmentation:
     has_soft_labels: bool
     """Whether the job mixes clips, and labels with them, at all."""
 
+    def part(self, first: int, last: int) -> Augmentation:
+        """That of clips ``first`` to ``last``, without it."""
+        rows = slice(first, last)
+        return Augmentation(
+            factors_B3=self.factors_B3[rows],
+            hue_B=self.hue_B[rows],
+            jitter_order_B4=self.jitter_order_B4[rows],
+            erased_B4=self.erased_B4[rows],
+            own_share_B=self.own_share_B[rows],
+            cut_B4=self.cut_B4[rows],
+            has_soft_labels=self.has_soft_labels,
+        )
+
 
 def stack(clips: Sequence[SampleAugmentation | None], *, has_soft_labels: bool) -> Augmentation:
     """One batch of some clips, None for masked ones."""

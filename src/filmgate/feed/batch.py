@@ -28,6 +28,8 @@ NO_LABEL = -100
 """Label of a masked clip: the one that ``torch.nn.functional.cross_entropy`` leaves out."""
 NO_VIDEO = -1
 """Video row and frame index of a masked clip."""
+DigestPart = tuple[bytes, bytes]
+"""A clip's augmentation, empty where the job asks for none, and its frames and window."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,11 +69,38 @@ class Batch:
     samples: tuple[Sample | None, ...] = ()
     """(B,) which frames and which window each clip shows, None for masked clips: what
     ``filmgate.feed.annotations`` goes by."""
+    sample_numbers: tuple[int, ...] = ()
+    """(B,) global number of each clip's sample, the same on any number of ranks."""
+    digest_parts: tuple[DigestPart, ...] = ()
+    """(B,) what ``samples_digest`` is over, so that ranks can digest their batch together."""
 
     @property
     def device(self) -> torch.device:
         """Where ``frames_BTCHW`` and ``labels_B`` are; all else is in host memory."""
         return self.frames_BTCHW.device
+
+    def part(self, first: int, last: int) -> Batch:
+        """Clips ``first`` to ``last``, without it, as a batch: no memory is copied.
+
+        Where clips are mixed with their partners both bounds are even.
+        """
+        rows, changes, colours = slice(first, last), self.augmentation, self.colours
+        return replace(
+            self,
+            frames_BTCHW=self.frames_BTCHW[rows],
+            labels_B=self.labels_B[rows],
+            valid_B=self.valid_B[rows],
+            video_B=self.video_B[rows],
+            video_ids=self.video_ids[rows],
+            frame_indices_BT=self.frame_indices_BT[rows],
+            times_BT=self.times_BT[rows],
+            samples_digest=samples_digest(self.digest_parts[rows]),
+            augmentation=None if changes is None else changes.part(first, last),
+            colours=None if colours is None else colours[rows],
+            samples=self.samples[rows],
+            sample_numbers=self.sample_numbers[rows],
+            digest_parts=self.digest_parts[rows],
+        )
 
 
 def assemble(
@@ -93,6 +122,7 @@ def assemble(
     frames_BTCHW: NDArray[np.uint8] = frames_out.numpy()
     is_planes = len(source.clip_shape) == 3
     changes = _changes_of(places, order, _picture_size(source.clip_shape))
+    digest_parts = _digest_parts(places, changes)
     labels_B = np.full(num_clips, NO_LABEL, np.int64)
     valid_B = np.zeros(num_clips, np.bool_)
     video_B = np.full(num_clips, NO_VIDEO, np.int64)
@@ -116,9 +146,11 @@ def assemble(
         video_ids=video_ids,
         frame_indices_BT=torch.from_numpy(indices_BT),
         times_BT=torch.from_numpy(times_BT),
-        samples_digest=_samples_digest(places, changes),
+        samples_digest=samples_digest(digest_parts),
         sample_start=sample_start,
         samples=tuple(place.done.sample if place.done else None for place in places),
+        sample_numbers=tuple(place.number for place in places),
+        digest_parts=digest_parts,
         augmentation=(
             stack(changes, has_soft_labels=is_mixed(order.facts.augment)) if changes else None
         ),
@@ -155,20 +187,34 @@ def _changes_of(
     ]
 
 
-def _samples_digest(places: Sequence[Place], changes: Sequence[SampleAugmentation | None]) -> str:
+def samples_digest(parts: Sequence[DigestPart]) -> str:
+    """The digest of some clips in the order of their samples, those of one rank or of all."""
     hasher = blake3()
-    for change in changes:
-        hasher.update(packed(change) if change is not None else b"masked")
-    for place in places:
-        if place.done is None:
-            hasher.update(b"masked")
-            continue
-        sample = place.done.sample
-        window = (sample.crop_top_share, sample.crop_left_share, sample.flip)
-        hasher.update(place.done.content_digest.encode())
-        hasher.update(sample.frame_indices_T.astype("<i8").tobytes())
-        hasher.update(struct.pack("<dd?", *window))
-        if sample.resized_crop is not None:
-            for shape in sample.resized_crop.shapes:
-                hasher.update(struct.pack("<dd", *shape))
+    for change, _ in parts:
+        hasher.update(change)
+    for _, shown in parts:
+        hasher.update(shown)
     return f"blake3:{hasher.hexdigest()}"
+
+
+def _digest_parts(
+    places: Sequence[Place], changes: Sequence[SampleAugmentation | None]
+) -> tuple[DigestPart, ...]:
+    packed_changes = [packed(change) if change is not None else b"masked" for change in changes]
+    shown = [_shown(place) for place in places]
+    return tuple(zip(packed_changes or [b""] * len(shown), shown, strict=True))
+
+
+def _shown(place: Place) -> bytes:
+    if place.done is None:
+        return b"masked"
+    sample = place.done.sample
+    window = (sample.crop_top_share, sample.crop_left_share, sample.flip)
+    parts = [
+        place.done.content_digest.encode(),
+        sample.frame_indices_T.astype("<i8").tobytes(),
+        struct.pack("<dd?", *window),
+    ]
+    if sample.resized_crop is not None:
+        parts += [struct.pack("<dd", *shape) for shape in sample.resized_crop.shapes]
+    return b"".join(parts)

@@ -84,6 +84,10 @@ class Step(Line, frozen=True, tag="step"):
     """The update itself."""
     feed_queue_batches: int
     """Finished batches that were waiting when this one was asked for; 0 means the feed was late."""
+    peak_host_bytes: int | None = None
+    """Most memory of the training process so far; None where it was not recorded."""
+    peak_device_bytes: int | None = None
+    """Most GPU memory of its tensors so far; None likewise, and without a GPU."""
 
 
 class FeedSnapshot(Line, frozen=True, tag="feed"):
@@ -150,10 +154,12 @@ class Evaluation(Line, frozen=True, tag="evaluation"):
     """How long it took."""
     loss: float
     """Mean over the held-out clips."""
-    accuracy: float
-    """Share of held-out clips classified right, 0..1."""
+    accuracy: float | None
+    """Share of held-out clips classified right, 0..1; None where clips have no class."""
     num_clips: int
     """Held-out clips that were scored."""
+    metrics: dict[str, float] = {}
+    """What else was measured, by name."""
 
 
 class Event(Line, frozen=True, tag="event"):

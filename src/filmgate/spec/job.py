@@ -138,7 +138,8 @@ class Model(Record, frozen=True, forbid_unknown_fields=True):
         "filmgate.train.models:small_video_classifier"
     )
     """``module:function``; called with (job, num_classes), returns a torch.nn.Module that takes
-    float frames (B, T, C, H, W), normalised, and gives logits (B, num_classes)."""
+    float frames (B, T, C, H, W), normalised, and gives logits (B, num_classes); or a
+    filmgate.train.task.Task, a module with a loss and a measure of its own."""
 
 
 class Train(Record, frozen=True, forbid_unknown_fields=True):
@@ -149,9 +150,33 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
     batch_size: Positive = 8
     """Clips per step, over all ranks (B)."""
     learning_rate: Annotated[float, Meta(gt=0, le=1_000_000)] = 2e-3
-    """Peak of a one-cycle schedule."""
+    """Peak of ``schedule``."""
+    schedule: Literal["one-cycle", "cosine", "constant"] = "one-cycle"
+    """``one-cycle``: a line up to the peak, then half a cosine down; ``cosine``: the half cosine
+    from the first step on; ``constant``: the line up, then the peak to the end."""
+    warm_up_share: Annotated[float, Meta(ge=0, le=1)] = 0.1
+    """Share of the steps in which the learning rate climbs, one step at least."""
+    final_share: Annotated[float, Meta(gt=0, le=1)] = 0.01
+    """Learning rate of the last step as a share of the peak."""
     weight_decay: Annotated[float, Meta(ge=0, le=1_000_000)] = 0.02
     """AdamW's decoupled decay."""
+    clip_norm: Annotated[float, Meta(ge=0, le=1_000_000)] = 1.0
+    """Gradients longer than this, all parameters together, are shortened to it; 0 leaves them."""
+    precision: Literal["fp32", "bf16", "fp16"] = "fp32"
+    """What the forward pass computes in where that is safe (autocast); weights, gradients and
+    optimizer stay in 32 bits. ``fp16`` scales the loss, and leaves out an update whose gradients
+    overflow; it is counted."""
+    accumulation: Positive = 1
+    """Micro-batches that each rank makes of its part of a batch, one after another; the same
+    samples and the same mean, in that much less memory for activations."""
+    checkpointing: Literal["none", "block"] = "none"
+    """``block``: the backward pass computes the activations inside each block of the model again
+    instead of keeping them."""
+    average_decay: Annotated[float, Meta(gt=0, lt=1)] | None = None
+    """Decay at each step of a moving average of the weights (EMA), which evaluation then uses;
+    unset: none. An average over about 1 / (1 - decay) steps."""
+    compile: bool = False
+    """Compile the model; the first step takes long, and figures differ in their last digits."""
     commit_every_steps: Positive = 25
     """A durable checkpoint after this many steps, and after the last."""
     keep_commits: Annotated[int, Meta(ge=2, le=2_000_000_000)] = 2

@@ -18,8 +18,8 @@ from filmgate.machine.baseline.record import Workload
 from filmgate.records import Record, digest_bytes
 from filmgate.spec import Job
 from filmgate.train.learner import make_learner
-from filmgate.train.loop import Stopwatch, update
 from filmgate.train.repeatable import repeatable
+from filmgate.train.update import Stopwatch, update
 from filmgate.train.video_transformer import (
     LATENT_CHANNELS,
     PIXELS_PER_LATENT,

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import msgspec
 import torch
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
+from filmgate.catalog.augmentation import is_mixed
 from filmgate.errors import UserError
 from filmgate.feed.failures import MAX_LISTED
 from filmgate.feed.stats import FeedStats, Skipped
 from filmgate.records import Record
 from filmgate.spec import Job
+from filmgate.train.average import WeightAverage
+from filmgate.train.classification import Classification
 from filmgate.train.models import build_model
 from filmgate.train.repeatable import random_state, restore_random_state
+from filmgate.train.task import Task
+from filmgate.units import counted
 
-WARM_UP_SHARE = 0.1
-"""Share of the steps in which the learning rate climbs to its peak."""
-FINAL_SHARE = 0.01
-"""Learning rate of the last step as a share of the peak."""
+Precision = Literal["fp32", "bf16", "fp16"]
 
 
 class Progress(Record, frozen=True):
@@ -57,49 +60,103 @@ class Progress(Record, frozen=True):
 class Learner:
     """What learns."""
 
-    factory: str
-    """Name that the model was made by, for messages."""
-    num_classes: int
-    """K: logits that the model gives for each clip."""
+    task: Task
     model: nn.Module
+    """The task's module, or what stands for it on many ranks."""
+    trained: list[nn.Parameter]
+    """What the optimizer changes."""
     optimizer: torch.optim.Optimizer
     device: torch.device
+    scaler: torch.amp.GradScaler
+    """Scales the loss for 16-bit gradients; not enabled without ``fp16``."""
+    average: WeightAverage | None
+    """None where the job asks for none."""
+    precision: Precision
+    accumulation: int
+    """Micro-batches of each rank in a step."""
+    clip_norm: float
+    """Longest gradient; 0 for any."""
 
     @property
     def num_parameters(self) -> int:
         """Trainable numbers."""
-        return sum(p.numel() for p in self.model.parameters() if p.requires_grad)
+        return sum(parameter.numel() for parameter in self.trained)
+
+    def autocast(self) -> torch.autocast:
+        """What the forward pass runs in."""
+        dtype = torch.float16 if self.precision == "fp16" else torch.bfloat16
+        return torch.autocast(self.device.type, dtype, enabled=self.precision != "fp32")
 
 
 def make_learner(job: Job, num_classes: int, device: torch.device) -> Learner:
-    """A fresh model with AdamW. Raises UserError as ``build_model``."""
-    factory = job.model.factory
-    model = build_model(factory, job, num_classes).to(device)
-    parameters = [p for p in model.parameters() if p.requires_grad]
-    if not parameters:
+    """A fresh model with AdamW. Raises UserError as ``make_task``."""
+    train, task = job.train, make_task(job, num_classes)
+    check_micro_batches(job)
+    model = task.module.to(device)
+    if train.checkpointing == "block":
+        checkpoint_blocks(task)
+    if train.compile:
+        model.compile()
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if not trained:
         raise UserError(
-            f"the model of {factory} has no parameter to train",
+            f"the model of {task.name} has no parameter to train",
             hint="leave requires_grad on for at least one parameter",
         )
-    optimizer = torch.optim.AdamW(
-        parameters, lr=job.train.learning_rate, weight_decay=job.train.weight_decay
-    )
     return Learner(
-        factory=factory, num_classes=num_classes, model=model, optimizer=optimizer, device=device
+        task=task,
+        model=model,
+        trained=trained,
+        optimizer=torch.optim.AdamW(
+            trained, lr=train.learning_rate, weight_decay=train.weight_decay
+        ),
+        device=device,
+        scaler=torch.amp.GradScaler(device.type, enabled=train.precision == "fp16"),
+        average=None
+        if train.average_decay is None
+        else WeightAverage(task.module, train.average_decay),
+        precision=train.precision,
+        accumulation=train.accumulation,
+        clip_norm=train.clip_norm,
     )
 
 
-def learning_rate_at(step: int, job: Job) -> float:
-    """The rate of update ``step`` (from 1): a line up to the peak, then half a cosine down.
+def make_task(job: Job, num_classes: int) -> Task:
+    """The task of the job's factory. Raises UserError as ``build_model``."""
+    made = build_model(job.model.factory, job, num_classes)
+    if isinstance(made, Task):
+        return made
+    return Classification(job.model.factory, made, num_classes)
 
-    A pure function of the step, so there is no scheduler whose state could be lost.
-    """
-    steps, peak = job.train.steps, job.train.learning_rate
-    warm_up = max(1, round(WARM_UP_SHARE * steps))
-    if step <= warm_up:
-        return peak * (step / warm_up)
-    place = (step - warm_up) / (steps - warm_up)
-    return peak * (FINAL_SHARE + (1 - FINAL_SHARE) * (1 + math.cos(math.pi * place)) / 2)
+
+def check_micro_batches(job: Job, world_size: int = 1) -> None:
+    """Raise UserError unless every rank's part divides into micro-batches."""
+    train, parts = job.train, job.train.accumulation * world_size
+    if train.batch_size % parts:
+        raise UserError(
+            f"batch_size {train.batch_size} does not divide into {train.accumulation} micro-batches"
+            f" on {counted(world_size, 'rank')}",
+            hint=f"make batch_size in [train] a multiple of {parts}",
+        )
+    if is_mixed(job.augment) and train.batch_size // parts % 2:
+        raise UserError(
+            f"mixup and CutMix take clips in pairs, but a micro-batch is "
+            f"{train.batch_size // parts} of batch_size {train.batch_size}",
+            hint=f"make batch_size in [train] a multiple of {2 * parts}",
+        )
+
+
+def checkpoint_blocks(task: Task) -> None:
+    """Have each block's activations computed again. Raises UserError where there is no block."""
+    blocks = task.blocks()
+    if not blocks:
+        raise UserError(
+            f"the model of {task.name} has no list of alike blocks to compute again",
+            hint="leave checkpointing out of [train], or say which with `blocks` of its task",
+        )
+    for block in blocks:
+        # The method of this one object, so that names in commits stay as they are.
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
 def pack(learner: Learner, progress: Progress) -> dict[str, bytes]:
@@ -107,6 +164,7 @@ def pack(learner: Learner, progress: Progress) -> dict[str, bytes]:
     return {
         "model.pt": _encode(learner.model.state_dict()),
         "optimizer.pt": _encode(learner.optimizer.state_dict()),
+        "extra.pt": _encode(_extra(learner)),
         "random.pt": _encode(random_state()),
         "progress.json": msgspec.json.format(msgspec.json.encode(progress), indent=2),
     }
@@ -120,13 +178,31 @@ def unpack(learner: Learner, parts: Mapping[str, bytes]) -> Progress:
     try:
         learner.model.load_state_dict(_decode(parts["model.pt"], learner.device))
         learner.optimizer.load_state_dict(_decode(parts["optimizer.pt"], learner.device))
+        if "extra.pt" in parts:
+            _put_extra(learner, _decode(parts["extra.pt"], learner.device))
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"the commit does not fit the model of {learner.factory}: {error}",
+            f"the commit does not fit the model of {learner.task.name}: {error}",
             hint="has its code changed since? restore it, or choose another run folder",
         ) from None
     restore_random_state(_decode(parts["random.pt"], torch.device("cpu")))
     return msgspec.json.decode(parts["progress.json"], type=Progress)
+
+
+def _extra(learner: Learner) -> dict[str, Any]:
+    """What there is beside weights and optimizer."""
+    average = learner.average
+    return {
+        "scaler": learner.scaler.state_dict(),
+        "average": average.weights if average is not None else {},
+    }
+
+
+def _put_extra(learner: Learner, extra: dict[str, Any]) -> None:
+    learner.scaler.load_state_dict(extra["scaler"])
+    if learner.average is not None:
+        for name, kept in learner.average.weights.items():
+            kept.copy_(extra["average"][name])
 
 
 def _encode(value: Any) -> bytes:

@@ -23,8 +23,9 @@ from torch.nn import functional
 import filmgate
 from filmgate.errors import FilmgateError, UserError
 from filmgate.spec import Job
+from filmgate.train.task import Task
 
-Factory = Callable[[Job, int], nn.Module]
+Factory = Callable[[Job, int], nn.Module | Task]
 
 WIDTHS = (24, 48, 96, 128, 160)
 """Channels after the stem and after each block."""
@@ -122,15 +123,19 @@ def load_factory(name: str) -> Factory:
     return factory
 
 
-def build_model(name: str, job: Job, num_classes: int) -> nn.Module:
-    """What the factory ``name`` makes. Raises UserError as ``load_factory``, or if no nn.Module."""
+def build_model(name: str, job: Job, num_classes: int) -> nn.Module | Task:
+    """What the factory ``name`` makes: a module that gives logits, or a task.
+
+    Raises UserError as ``load_factory``, or when it is neither.
+    """
     factory = load_factory(name)
     with blames(name, "making the model"):
         model = factory(job, num_classes)
-    if not isinstance(model, nn.Module):
+    if not isinstance(model, nn.Module | Task):
         raise UserError(
             f"model factory {name} returned {type(model).__name__}, expected torch.nn.Module",
-            hint="return the module itself, on the CPU and in training mode",
+            hint="return the module itself, on the CPU and in training mode, or a"
+            " filmgate.train.task.Task",
         )
     return model
 

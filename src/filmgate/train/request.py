@@ -20,9 +20,13 @@ _FREE_KEYS = frozenset(
         "train.commit_every_steps",
         "train.keep_commits",
         "train.device",
+        "train.accumulation",
+        "train.checkpointing",
+        "train.compile",
     }
 )
-"""May change from one attempt to the next, as may all of [limits]; the samples stay the same."""
+"""May change from one attempt to the next, as may all of [limits]; the samples stay the same, and
+so does what is computed but for its last digits."""
 _FREE_TABLES = ("limits", "prepare")
 """What was prepared counts by the catalog's digest."""
 
@@ -62,7 +66,11 @@ def keys_digest(keys: Mapping[str, Value]) -> str:
 
 
 def refuse_other_job(there: Mapping[str, Value], now: Mapping[str, Value], place: Path) -> None:
-    """Raise UserError, naming the differing keys, when ``place`` holds another job's work."""
+    """Raise UserError, naming the differing keys, when ``place`` holds another job's work.
+
+    A key that ``place`` does not have is younger than it: its default is what was done there.
+    """
+    there = outcome_keys(Job(), "") | dict(there)
     different = [key for key in {**now, **there} if there.get(key) != now.get(key)]
     if different:
         listed = ", ".join(

@@ -37,7 +37,7 @@ class TrainResult(Record, frozen=True):
     chance: float | None
     """Share of the most frequent class among them: what always guessing it scores."""
     why_no_accuracy: str | None
-    """The reason when there are no held-out clips; None otherwise."""
+    """The reason when there is none; None otherwise."""
     num_holdout_clips: int
     """Clips behind the accuracy."""
     num_classes: int
@@ -73,3 +73,11 @@ class TrainResult(Record, frozen=True):
     """Everything out of the ordinary, over all attempts."""
     outcome_keys: dict[str, Value]
     """What decided the outcome: keys of the job, and the catalog's digest."""
+    metrics: dict[str, float] = {}
+    """What else the model's task measured on the held-out clips, by name."""
+    step_seconds: float | None = None
+    """Median of a step; None where it was not recorded."""
+    peak_host_bytes: int | None = None
+    """Most memory of the training process, without feed workers; None likewise."""
+    peak_device_bytes: int | None = None
+    """Most GPU memory that its tensors took; None likewise, and without a GPU."""

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import msgspec
 import torch
@@ -14,17 +15,28 @@ from filmgate.catalog import Catalog
 from filmgate.errors import Interrupted
 from filmgate.feed import Batch, Feed, FeedStats, open_feed
 from filmgate.records import Header, read_record, write_record
-from filmgate.records.telemetry import Evaluation, Finish, Save, Start, Step
+from filmgate.records.telemetry import (
+    Evaluation,
+    Finish,
+    Save,
+    Start,
+    Step,
+    newest_steps,
+    read_telemetry,
+)
 from filmgate.spec import Job
 from filmgate.train.commits import Commit, CommitFolder
+from filmgate.train.evaluate import evaluate
 from filmgate.train.journal import Journal
 from filmgate.train.learner import Learner, Progress, make_learner, pack, unpack
-from filmgate.train.loop import Loop, Score, evaluate
+from filmgate.train.loop import Loop
+from filmgate.train.peak import peak_bytes
 from filmgate.train.repeatable import choose_device, device_name, repeatable
 from filmgate.train.request import Origin, Value, keys_digest, outcome_keys, refuse_other_job
 from filmgate.train.result import SCHEMA, SCHEMA_VERSION, ClassScore, TrainResult
 from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
-from filmgate.train.unscored import ALL_FAILED, why_unscored
+from filmgate.train.task import Score
+from filmgate.train.unscored import ALL_FAILED, NO_CLASSES, why_unscored
 from filmgate.work.cores import num_usable_cores
 
 OnProgress = Callable[[int, int, str], None]
@@ -93,7 +105,7 @@ def _origin(job: Job, keys: dict[str, Value]) -> Origin:
 
 
 def _class_scores(names: list[str], score: Score | None) -> list[ClassScore]:
-    if score is None:
+    if score is None or score.num_clips_K is None or score.num_right_K is None:
         return []
     return [
         ClassScore(name=name, num_clips=num_clips, num_right=num_right)
@@ -235,6 +247,7 @@ class _Attempt:
                 loss=score.loss,
                 accuracy=score.accuracy,
                 num_clips=score.num_clips,
+                metrics=score.metrics,
             )
         return score
 
@@ -276,9 +289,10 @@ class _Attempt:
             holdout_loss=score.loss if score else None,
             accuracy=score.accuracy if score else None,
             chance=score.chance if score else None,
-            why_no_accuracy=None if score else why_unscored(self.job, self.catalog) or ALL_FAILED,
+            why_no_accuracy=self._why_no_accuracy(score),
+            metrics=score.metrics if score else {},
             num_holdout_clips=score.num_clips if score else 0,
-            num_classes=learner.num_classes,
+            num_classes=len(feed.class_names),
             class_names=feed.class_names,
             class_scores=_class_scores(feed.class_names, score),
             num_parameters=learner.num_parameters,
@@ -289,6 +303,8 @@ class _Attempt:
             padded_clips=progress.num_padded,
             never_shown_videos=feed.stats().num_never_shown,
             device=self.origin.device,
+            **peak_bytes(learner.device),
+            step_seconds=self._step_seconds(),
             train_threads=self.origin.train_threads,
             is_bit_repeatable=learner.device.type == "cpu",
             torch_version=self.origin.torch_version,
@@ -298,6 +314,16 @@ class _Attempt:
         write_record(self.folder / "train.json", result)
         self.journal.write(Finish, step=progress.step)
         return result
+
+    def _why_no_accuracy(self, score: Score | None) -> str | None:
+        if score is not None:
+            return None if score.accuracy is not None else NO_CLASSES
+        return why_unscored(self.job, self.catalog) or ALL_FAILED
+
+    def _step_seconds(self) -> float:
+        """The median over the newest attempt at each step."""
+        lines = list(read_telemetry(self.journal.path))
+        return median(step.total_seconds for step in newest_steps(lines))
 
     def _inputs(self) -> dict[str, str]:
         return {"catalog": self.catalog.digest, "job": keys_digest(self.origin.keys)}

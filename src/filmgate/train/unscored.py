@@ -8,6 +8,7 @@ from filmgate.feed.targets import choose_targets
 from filmgate.spec import Job
 
 ALL_FAILED = "every held-out clip failed"
+NO_CLASSES = "the model does not sort clips into classes"
 
 
 def why_unscored(job: Job, catalog: Catalog) -> str | None:
