@@ -17,8 +17,10 @@ __all__ = ["cluster", "footage"]
 settings.register_profile("filmgate", deadline=None)
 settings.load_profile("filmgate")
 
-# A shell starts background jobs with Ctrl-C ignored, and what they start inherits that.
+# A shell starts background jobs with Ctrl-C ignored, nohup any command with SIGHUP ignored, and
+# what they start inherits that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
