@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import time
 from pathlib import Path
@@ -233,7 +234,8 @@ def test_packing_again_gives_old_shards_their_digests(pack: Pack, tmp_path: Path
     for digest in pack.header.shard_digests.values():
         text = text.replace(digest, "").replace('\\"digest\\":\\"\\"', '\\"digest\\":null')
         text = text.replace('"digest":""', '"digest":null')
-    journal.write_text(text)
+    # As journals were in those days, without sums.
+    journal.write_text(re.sub(r',"crc32":"[0-9a-f]{8}"', "", text))
     again = pack_images(tmp_path / "images", pack.path, shard_bytes=8_000, executor=HERE)
     assert again.header.num_made == 0
     assert again.header.shard_digests == pack.header.shard_digests
