@@ -6,6 +6,7 @@ from benchmarks.acceptance.proofs import Proof, check_of
 
 KILL, RAY = "tests/work/test_kill.py", "tests/work/test_ray.py"
 INDEX, INDEX_ON_RAY = "tests/catalog/test_read_new.py", "tests/catalog/test_read_new_on_ray.py"
+COMMANDS_ON_RAY = "tests/app/test_on_ray.py"
 
 CONDITIONS = (
     Proof(
@@ -17,8 +18,8 @@ CONDITIONS = (
     Proof(
         name="work-ray",
         says="Two Ray nodes, one killed midway: the set completes, each file once; one executor "
-        "goes on where the other was.",
-        tests=(RAY,),
+        "goes on where the other was; index and prepare give the bytes of local ones.",
+        tests=(RAY, COMMANDS_ON_RAY),
     ),
     Proof(
         name="work-index",
