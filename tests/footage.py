@@ -8,6 +8,8 @@ from pathlib import Path
 import av
 import numpy as np
 
+from filmgate.prepare.scheduling import as_scheduled_before
+
 INDEX_BITS = 12
 """The index of each frame stands in its top rows as 12 black or white blocks."""
 
@@ -76,6 +78,8 @@ def write_video(
             stream.codec_context.max_b_frames = b_frames
         time_base = Fraction(1, fps) if pts is None else Fraction(1, 1000)
         stream.codec_context.time_base = time_base
+        with as_scheduled_before():  # the tests must not run at real-time priority from here on
+            stream.codec_context.open(strict=False)
         sound = container.add_stream("aac", rate=48000) if audio else None
         for index in range(num_frames):
             frame = av.VideoFrame.from_ndarray(

@@ -16,7 +16,7 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-from filmgate.prepare.encoders import hush_encoders
+from filmgate.prepare.encoders import open_encoder
 
 FPS = 24
 KEY_EVERY = 48
@@ -56,13 +56,13 @@ MADE = (
 
 def make_video(made: Made, width: int, height: int, num_frames: int, path: Path) -> None:
     """Write one; sides are even. Raises av.FFmpegError or ValueError where FFmpeg cannot."""
-    hush_encoders()
     with av.open(str(path), "w") as container:
         stream = cast(
             av.VideoStream, container.add_stream(made.encoder, rate=FPS, options=made.options)
         )
         stream.width, stream.height, stream.pix_fmt = width, height, made.pixel_format
         stream.codec_context.gop_size = KEY_EVERY
+        open_encoder(stream)
         for index, samples in enumerate(pictures(width, height, num_frames)):
             frame = av.VideoFrame.from_ndarray(samples, format="yuv420p")
             frame = frame.reformat(format=made.pixel_format)

@@ -16,7 +16,7 @@ import av
 import numpy as np
 
 from filmgate.closing import Closing
-from filmgate.prepare.encoders import Encoder, hush_encoders
+from filmgate.prepare.encoders import Encoder, open_encoder
 from filmgate.prepare.pictures import (
     PictureMaker,
     Tags,
@@ -127,7 +127,6 @@ class _Writer(Closing):
         self._container.close()
 
     def _open_stream(self, picture: av.VideoFrame, tags: Tags) -> av.VideoStream:
-        hush_encoders()
         options = self._encoder.options(self._recipe.layout)
         stream = cast(
             av.VideoStream,
@@ -142,6 +141,7 @@ class _Writer(Closing):
         if can_say_colour(self._encoder, tags.primaries, tags.transfer):
             context.colorspace, context.color_range = tags.matrix, int(tags.range)
             context.color_primaries, context.color_trc = tags.primaries, tags.transfer
+        open_encoder(stream)
         return stream
 
     def _mux(self, packets: list[av.Packet[av.VideoStream]]) -> None:

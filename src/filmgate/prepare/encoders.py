@@ -16,6 +16,7 @@ import av
 import numpy as np
 
 from filmgate.prepare.recipe import Codec, Layout
+from filmgate.prepare.scheduling import as_scheduled_before
 
 Options = dict[str, str]
 _TRIAL_SIZE = 256
@@ -173,6 +174,16 @@ def hush_encoders() -> None:
     os.environ.setdefault("SVT_LOG", "1")
 
 
+def open_encoder(stream: av.VideoStream) -> None:
+    """Open the encoder of a stream whose size and format are set, and change nothing else.
+
+    Raises av.FFmpegError where it cannot be opened.
+    """
+    hush_encoders()
+    with as_scheduled_before():
+        stream.codec_context.open(strict=False)
+
+
 @cache
 def why_unusable(name: str) -> str | None:
     """Why an encoder cannot be used here, found out by encoding one gray picture; None if it can.
@@ -180,7 +191,6 @@ def why_unusable(name: str) -> str | None:
     Raises KeyError for a name that is not in ``ENCODERS``.
     """
     encoder = {one.name: one for one in ENCODERS}[name]
-    hush_encoders()
     layout = Layout(name="intra", codec=encoder.codec, quality=20)
     try:
         with av.open(BytesIO(), "w", format="nut") as container:
@@ -190,6 +200,7 @@ def why_unusable(name: str) -> str | None:
             )
             stream.width = stream.height = _TRIAL_SIZE
             stream.pix_fmt = encoder.pixel_format
+            open_encoder(stream)
             gray = np.full((_TRIAL_SIZE * 3 // 2, _TRIAL_SIZE), 128, np.uint8)
             frame = av.VideoFrame.from_ndarray(gray, format="yuv420p")
             container.mux(stream.encode(frame.reformat(format=encoder.pixel_format)))
