@@ -94,6 +94,8 @@ def _describe_subscript(annotation: ast.Subscript, aliases: dict[str, ast.expr])
         return describe_type(parts[0], aliases) + _describe_bounds(parts[1:])
     if name == "tuple":
         return f"list of {len(parts)}, each a {describe_type(parts[0], aliases)}"
+    if name == "dict":
+        return "table"
     if name == "list":
         return f"list of {describe_type(parts[0], aliases)}"
     raise ValueError(f"{ast.unparse(annotation)} is no type that the job page can describe")

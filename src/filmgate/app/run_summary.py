@@ -57,7 +57,7 @@ class RunSummary(Record, frozen=True):
     """The job's name; title of the report."""
     job: Job
     """The effective job, as it ran."""
-    target: Literal["label", "source"]
+    target: Literal["label", "source", "annotations"]
     """What was learnt: the label, or which video a clip comes from."""
     num_videos: int
     """In the catalog."""

@@ -21,11 +21,9 @@ from filmgate.feed.augmentation import Augmentation, packed, stack
 from filmgate.feed.line import Place
 from filmgate.feed.messages import PlaneColour
 from filmgate.feed.source import ClipSource
-from filmgate.feed.targets import Targets
+from filmgate.feed.targets import NO_LABEL, Targets
 from filmgate.feed.transport import rgb_of_planes
 
-NO_LABEL = -100
-"""Label of a masked clip: the one that ``torch.nn.functional.cross_entropy`` leaves out."""
 NO_VIDEO = -1
 """Video row and frame index of a masked clip."""
 DigestPart = tuple[bytes, bytes]

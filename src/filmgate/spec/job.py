@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
@@ -94,9 +94,10 @@ class Augment(Record, frozen=True, forbid_unknown_fields=True):
 class Data(Record, frozen=True, forbid_unknown_fields=True):
     """``[data]``: which videos, which labels, what happens to the odd ones."""
 
-    target: Literal["auto", "label", "source"] = "auto"
+    target: Literal["auto", "label", "source", "annotations"] = "auto"
     """``label``: the catalog's label; ``source``: which video a clip comes from; ``auto``: labels
-    where every video has one and they are at least two, otherwise source."""
+    where every video has one and they are at least two, otherwise source; ``annotations``: the
+    objects drawn in a pack's images, for detection and segmentation."""
     holdout: Fraction01 = 0.25
     """Last share of each video's time that is kept for evaluation; no clip crosses the border. Of
     images in a pack, that share of the images; not looked at where the catalog's rows are of
@@ -140,6 +141,52 @@ class Model(Record, frozen=True, forbid_unknown_fields=True):
     """``module:function``; called with (job, num_classes), returns a torch.nn.Module that takes
     float frames (B, T, C, H, W), normalised, and gives logits (B, num_classes); or a
     filmgate.train.task.Task, a module with a loss and a measure of its own."""
+    weights: str | None = None
+    """For the factories of filmgate.train.families: a folder with weights as transformers or
+    diffusers save them, its path absolute or from the job file's folder; unset: weights are drawn
+    from the seed. Nothing is fetched from a hub."""
+    config: dict[str, Any] = {}
+    """For the same: keys of the model's own configuration, where it has no ``weights``."""
+
+
+class Adapter(Record, frozen=True, forbid_unknown_fields=True):
+    """``[adapter]``: whether a generator is trained as a whole or by a small addition to it."""
+
+    method: Literal["none", "lora"] = "none"
+    """``none``: every weight learns; ``lora``: low-rank matrices beside linear layers learn, the
+    weights stay as they are."""
+    rank: Annotated[int, Meta(ge=1, le=8192)] = 16
+    """Rank of each matrix."""
+    alpha: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
+    """What is added is scaled by alpha / rank; unset: the rank, which scales by 1."""
+    targets: Literal["attention", "all-linear"] = "attention"
+    """Linear layers that get an adapter: queries, keys, values and outputs of the attention, or
+    all inside the blocks."""
+
+
+class Generation(Record, frozen=True, forbid_unknown_fields=True):
+    """``[generation]``: how a generator of video learns and is looked at."""
+
+    objective: Literal["flow-matching", "v-prediction"] | None = None
+    """What the model predicts; unset: what its family does, ``v-prediction`` for CogVideoX and
+    ``flow-matching`` otherwise."""
+    noise_levels: Literal["uniform", "logit-normal"] = "uniform"
+    """Share of noise in a training clip: any alike, or most about one half."""
+    shift: Annotated[float, Meta(gt=0, le=1000)] = 1.0
+    """Above 1, levels are moved towards noise, as large pictures want it (flow matching)."""
+    prompts: str | None = None
+    """CSV file with the columns ``video`` (path or id) and ``prompt``, its path absolute or from
+    the job file's folder; unset: the name of each clip's class."""
+    latents: str | None = None
+    """Folder in which latents and text embeddings are kept by content, its path likewise; unset:
+    they are computed for every step."""
+    pixels_per_latent: Annotated[int, Meta(ge=1, le=32)] = 4
+    """Without an autoencoder: side of the square of pixels that becomes the channels of one
+    latent; the model's ``in_channels`` are 3 times its area."""
+    sample_clips: Annotated[int, Meta(ge=0, le=1000)] = 4
+    """Clips that are generated at the end and written as video."""
+    sample_steps: Annotated[int, Meta(ge=1, le=1000)] = 20
+    """Denoising steps of each."""
 
 
 class Train(Record, frozen=True, forbid_unknown_fields=True):
@@ -321,6 +368,8 @@ class Job(Record, frozen=True, forbid_unknown_fields=True):
     data: Data = Data()
     prepare: Prepare = Prepare()
     model: Model = Model()
+    adapter: Adapter = Adapter()
+    generation: Generation = Generation()
     train: Train = Train()
     limits: Limits = Limits()
     deliverable: Deliverable = Deliverable()

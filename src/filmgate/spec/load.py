@@ -22,6 +22,14 @@ _TABLES: dict[str, type[msgspec.Struct]] = {
     field.name: field.type for field in msgspec.structs.fields(Job)
 }
 
+_PATHS = (
+    ("prepare", "folder"),
+    ("model", "weights"),
+    ("generation", "prompts"),
+    ("generation", "latents"),
+)
+"""Tables and keys that name a file or folder."""
+
 NO_JOB_HINT = (
     "docs/job.md and examples/five_lines.toml show job files; without one the defaults hold"
 )
@@ -84,8 +92,11 @@ def _with_own_paths(job: Job, folder: Path) -> Job:
     """The job with its paths made absolute, so that it means the same anywhere."""
     if job.data.weights.endswith(".csv"):
         job = replace(job, data=replace(job.data, weights=str(folder / job.data.weights)))
-    if job.prepare.folder is not None:
-        job = replace(job, prepare=replace(job.prepare, folder=str(folder / job.prepare.folder)))
+    for table, key in _PATHS:
+        keys = getattr(job, table)
+        if getattr(keys, key) is not None:
+            there = replace(keys, **{key: str(folder / getattr(keys, key))})
+            job = replace(job, **{table: there})
     return job
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from filmgate.errors import UserError
 from filmgate.records import Record, digest_bytes, digest_file
 from filmgate.spec import Job
 
-Value = str | int | float | bool | list[float] | None
+Value = str | int | float | bool | list[float | str] | None
 
 _FREE_KEYS = frozenset(
     {
@@ -20,6 +21,9 @@ _FREE_KEYS = frozenset(
         "train.commit_every_steps",
         "train.keep_commits",
         "train.device",
+        "generation.latents",
+        "generation.sample_clips",
+        "generation.sample_steps",
         "train.accumulation",
         "train.checkpointing",
         "train.compile",
@@ -36,16 +40,25 @@ def outcome_keys(job: Job, catalog_digest: str) -> dict[str, Value]:
 
     Weights in a CSV file count by its content. Raises UserError when it cannot be read.
     """
-    tables: dict[str, dict[str, Value]] = msgspec.json.decode(msgspec.json.encode(job))
+    tables: dict[str, dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(job))
     tables["data"]["weights"] = _weights_value(job.data.weights)
     flat = {
-        f"{table}.{key}": value
+        name: value
         for table, keys in tables.items()
         if table not in _FREE_TABLES
-        for key, value in keys.items()
+        for name, value in _leaves(table, keys)
     }
     kept = {key: value for key, value in flat.items() if key not in _FREE_KEYS}
     return kept | {"catalog": catalog_digest}
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, Value]]:
+    """``table.key`` -> value, and ``table.key.key`` where a key is a table itself."""
+    if not isinstance(value, dict):
+        yield name, value
+        return
+    for key, inner in value.items():
+        yield from _leaves(f"{name}.{key}", inner)
 
 
 def _weights_value(weights: str) -> str:
