@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -138,10 +139,13 @@ class _Attempt:
         with repeatable(self.job.job.seed, self.origin.train_threads, device):
             with open_feed(self.job, self.catalog, split="train", device=device) as feed:
                 learner = make_learner(self.job, feed.num_classes, device)
+                learner.task.begin(self.catalog)
                 progress = self._resume(learner, feed, commits.newest())
                 progress = self._train(learner, feed, progress, commits)
             self._leave_if_asked(progress)
             score = self._evaluate(learner, progress)
+            with learner.average.in_use() if learner.average is not None else nullcontext():
+                learner.task.finish(self.folder)
         commit_digest = commits.digest_of(progress.step)
         result = self._finish(learner, feed, progress, score, commit_digest)
         self._leave_if_asked(progress)

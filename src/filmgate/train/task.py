@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
+from filmgate.catalog import Catalog
 from filmgate.feed import Batch
 from filmgate.records import digest_bytes
 
@@ -95,6 +97,16 @@ class Task(ABC):
     @abstractmethod
     def meter(self) -> Meter:
         """A new meter for one evaluation."""
+
+    def begin(self, catalog: Catalog) -> None:
+        """Called once on every rank, before the first batch: for what only the catalog knows."""
+
+    def finish(self, folder: Path) -> list[Path]:
+        """Write into the run folder what the model leaves beside the commits, and return its paths.
+
+        Called once, on the first rank, after the evaluation, with the weights that were judged.
+        """
+        return []
 
     def blocks(self) -> list[nn.Module]:
         """Parts of the module that are computed again in the backward pass and divided over ranks
