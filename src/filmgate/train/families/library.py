@@ -18,7 +18,6 @@ EXTRAS = {
     "peft": "video",
     "safetensors.torch": "video",
     "scipy": "detect",
-    "torchmetrics.segmentation": "detect",
     "transformers": "video",
 }
 """Library -> the extra that installs it."""
