@@ -12,7 +12,7 @@ from filmgate.feed.messages import ClipDone
 from filmgate.pack.frames import pack_beside
 
 NO_LABEL = -100
-"""Label of a clip without a class: the one that ``torch.nn.functional.cross_entropy`` leaves out."""
+"""Label of a clip without a class: what ``torch.nn.functional.cross_entropy`` leaves out."""
 
 
 @dataclass(frozen=True, kw_only=True)

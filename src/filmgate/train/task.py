@@ -98,7 +98,7 @@ class Task(ABC):
     def meter(self) -> Meter:
         """A new meter for one evaluation."""
 
-    def begin(self, catalog: Catalog) -> None:
+    def begin(self, catalog: Catalog) -> None:  # noqa: B027 - most tasks need nothing
         """Called once on every rank, before the first batch: for what only the catalog knows."""
 
     def finish(self, folder: Path) -> list[Path]:

@@ -22,7 +22,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
     "videomae": {**_SMALL, "patch_size": 8},
     "timesformer": {**_SMALL, "patch_size": 8},
     "vivit": {**_SMALL, "tubelet_size": [2, 8, 8]},
-    "wan": {**_HEADS, "text_dim": 32, "freq_dim": 32, "ffn_dim": 96, "num_layers": 2},
+    "wan": {
+        "num_attention_heads": 4, "attention_head_dim": 48, "text_dim": 32, "freq_dim": 32,
+        "ffn_dim": 256, "num_layers": 2,
+    },
     "ltx_video": {
         **_HEADS, "cross_attention_dim": 48, "num_layers": 2, "caption_channels": 32,
     },

@@ -124,17 +124,21 @@ def from_folder(kind: Any, folder: Path, head: tuple[str, ...], num_classes: int
 
     Raises UserError where the folder lacks more than the head.
     """
-    model, told = kind.from_pretrained(
-        folder,
-        local_files_only=True,
-        num_labels=num_classes,
-        ignore_mismatched_sizes=True,
-        output_loading_info=True,
-    )
+    try:
+        model, told = kind.from_pretrained(
+            folder,
+            local_files_only=True,
+            num_labels=num_classes,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
+    except OSError as error:
+        raise UserError(
+            f"weights {folder} cannot be read: {' '.join(str(error).split())}",
+            hint="name a folder on this machine that save_pretrained wrote",
+        ) from None
     other = [name for name, *_ in told["mismatched_keys"]]
-    lost = sorted(
-        name for name in [*told["missing_keys"], *other] if not name.startswith(head)
-    )
+    lost = sorted(name for name in [*told["missing_keys"], *other] if not name.startswith(head))
     if lost:
         raise UserError(
             f"{folder} does not hold a {kind.__name__}: {len(lost)} weights are missing or of "

@@ -62,8 +62,8 @@ def made(
         return module
     keys = {**fixed, **job.model.config, "num_labels": num_classes}
     made_config = configured(getattr(transformers, config), keys, config)
-    module = configured(lambda config: kind(config), {"config": made_config}, model)
-    return module
+    module = configured(kind, {"config": made_config}, model)
+    return module  # noqa: RET504 - the library tells no type
 
 
 class Inputs(NamedTuple):
@@ -72,7 +72,7 @@ class Inputs(NamedTuple):
     images_FCHW: torch.Tensor
     """float, normalised."""
     labels: list[dict[str, torch.Tensor]]
-    """(F,) of ``class_labels`` (N,) and ``boxes`` (N, 4), centre and size as shares of the image."""
+    """(F,) of ``class_labels`` (N,) and ``boxes`` (N, 4), centre and size as shares of it."""
 
 
 class DetectionTask(Task):

@@ -229,8 +229,7 @@ class NoiseMeter(Meter):
             loss=sum(means) / len(means),
             num_clips=num_clips,
             metrics={
-                f"loss at noise {level:g}": mean
-                for level, mean in zip(LEVELS, means, strict=True)
+                f"loss at noise {level:g}": mean for level, mean in zip(LEVELS, means, strict=True)
             },
         )
 

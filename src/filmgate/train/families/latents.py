@@ -76,7 +76,8 @@ class AutoencoderCodec(Codec):
         frames, rule = frames_BTCHW.shape[1], self._frame_rule
         if rule is not None and frames % rule != 1:
             raise UserError(
-                f"clips have {frames} frames, the autoencoder takes 1 more than a multiple of {rule}",
+                f"clips have {frames} frames, the autoencoder takes 1 more than a multiple of"
+                f" {rule}",
                 hint=f"set frames = {frames // rule * rule + 1} in [clip]",
             )
         self.model.to(frames_BTCHW.device)
@@ -119,7 +120,7 @@ class LatentStore:
         self.num_found = self.num_made = 0
 
     def get(self, key: str) -> dict[str, torch.Tensor] | None:
-        """What is kept under the key, None where nothing is. Raises UserError for a damaged file."""
+        """What is kept under the key, None where nothing is. Raises UserError if it is damaged."""
         path = self._path(key)
         try:
             content = path.read_bytes()
@@ -128,8 +129,10 @@ class LatentStore:
         safetensors = library("safetensors.torch")
         try:
             tensors: dict[str, torch.Tensor] = safetensors.load(content)
-        except ValueError as error:
-            raise UserError(f"{path} is damaged: {error}", hint="remove it; it is made anew") from None
+        except library("safetensors").SafetensorError as error:
+            raise UserError(
+                f"{path} is damaged: {error}", hint="remove it; it is made anew"
+            ) from None
         self.num_found += 1
         return tensors
 

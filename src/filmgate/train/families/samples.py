@@ -81,7 +81,11 @@ def _write_video(clip_TCHW: torch.Tensor, frames_per_second: float, path: Path) 
     rate = Fraction(frames_per_second).limit_denominator(1001)
     with av.open(str(path), "w") as container:
         stream = container.add_stream("libx264", rate=rate, options={"crf": "10"})
-        stream.width, stream.height, stream.pix_fmt = width + width % 2, height + height % 2, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = (
+            width + width % 2,
+            height + height % 2,
+            "yuv420p",
+        )
         for frame_CHW in clip_TCHW:
             pixels = frame_CHW.permute(1, 2, 0).contiguous().cpu().numpy()
             container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels, format="rgb24")))
