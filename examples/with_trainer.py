@@ -30,7 +30,7 @@ class SmallModel(torch.nn.Module):
         return {"loss": torch.nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
-class FeedTrainer(Trainer):  # type: ignore[misc]  # untyped where it is not installed
+class FeedTrainer(Trainer):  # untyped where it is not installed
     """Hands the dataset's batches on as they are."""
 
     def get_train_dataloader(self) -> torch.utils.data.DataLoader[dict[str, torch.Tensor]]:

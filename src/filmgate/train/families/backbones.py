@@ -78,7 +78,8 @@ def _ltx(
         rope_interpolation_scale=scale,
         return_dict=False,
     )[0]
-    return out_BNC.unflatten(1, (frames, height, width)).permute(0, 1, 4, 2, 3)
+    out_BTHWC = out_BNC.reshape(len(out_BNC), frames, height, width, -1)
+    return out_BTHWC.permute(0, 1, 4, 2, 3)
 
 
 def _cogvideox(

@@ -67,6 +67,8 @@ class TransformersClassifier(nn.Module):
     ) -> None:
         super().__init__()
         self.model = model
+        self._shift_C11: torch.Tensor
+        self._scale_C11: torch.Tensor
         mean, deviation = torch.tensor(mean_C or [0.0]), torch.tensor(deviation_C or [1.0])
         if mean_C is not None:
             mean, scale = (mean - PIXEL_MEAN) / PIXEL_DEVIATION, PIXEL_DEVIATION

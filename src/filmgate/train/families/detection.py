@@ -29,24 +29,18 @@ MAX_OBJECTS = 100
 
 def detr(job: Job, num_classes: int) -> Task:
     """DETR, by N. Carion et al., https://arxiv.org/abs/2005.12872"""
-    fixed = {"use_timm_backbone": False, "use_pretrained_backbone": False, "backbone": None}
-    module = made(
-        job, num_classes, "DetrConfig", "DetrForObjectDetection", ("class_labels_", "bbox_"), fixed
-    )
+    module = made(job, num_classes, "DetrConfig", "DetrForObjectDetection", ("class_labels_",))
     return DetectionTask(job, module, num_classes, "softmax")
 
 
 def rt_detr(job: Job, num_classes: int) -> Task:
     """RT-DETR, by Y. Zhao et al., https://arxiv.org/abs/2304.08069"""
     head = ("model.decoder.class_embed", "model.enc_score_head", "model.denoising_class_embed")
-    module = made(job, num_classes, "RTDetrConfig", "RTDetrForObjectDetection", head, {})
+    module = made(job, num_classes, "RTDetrConfig", "RTDetrForObjectDetection", head)
     return DetectionTask(job, module, num_classes, "sigmoid")
 
 
-def made(
-    job: Job, num_classes: int, config: str, model: str, head: tuple[str, ...],
-    fixed: dict[str, Any],
-) -> nn.Module:  # fmt: skip
+def made(job: Job, num_classes: int, config: str, model: str, head: tuple[str, ...]) -> nn.Module:
     """The model from the job's folder of weights, or from its config. Raises UserError."""
     if job.data.target != "annotations":
         raise UserError(
@@ -60,7 +54,7 @@ def made(
         folder = local_folder(job.model.weights, "config.json")
         module: nn.Module = from_folder(kind, folder, head, num_classes)
         return module
-    keys = {**fixed, **job.model.config, "num_labels": num_classes}
+    keys = {**job.model.config, "num_labels": num_classes}
     made_config = configured(getattr(transformers, config), keys, config)
     module = configured(kind, {"config": made_config}, model)
     return module  # noqa: RET504 - the library tells no type

@@ -84,7 +84,8 @@ class AutoencoderCodec(Codec):
         clip_BCTHW = _signed(frames_BTCHW).transpose(1, 2)
         latents_BCTHW: torch.Tensor = self.model.encode(clip_BCTHW).latent_dist.mode()
         mean, scale = self._shift(latents_BCTHW)
-        return ((latents_BCTHW - mean) * scale).transpose(1, 2)
+        latents_BCTHW = (latents_BCTHW - mean) * scale
+        return latents_BCTHW.transpose(1, 2)
 
     @torch.no_grad()
     def decode(self, latents_BTCHW: torch.Tensor) -> torch.Tensor:

@@ -67,7 +67,7 @@ def write_samples(clips_BTCHW: torch.Tensor, samples: Samples, folder: Path) -> 
         paths.append(path)
     rows = torch.cat([torch.cat(list(clip), dim=-1) for clip in clips_BTCHW], dim=-2)
     picture = av.VideoFrame.from_ndarray(rows.permute(1, 2, 0).contiguous().numpy(), format="rgb24")
-    picture.to_image().save(folder / GRID)
+    picture.to_image().save(folder / GRID)  # type: ignore[no-untyped-call]
     (folder / "texts.txt").write_text("".join(f"{text}\n" for text in samples.texts))
     return [*paths, folder / GRID, folder / "texts.txt"]
 

@@ -25,7 +25,7 @@ from filmgate.train.task import Meter, Score, Task
 def segformer(job: Job, num_classes: int) -> Task:
     """SegFormer, by E. Xie et al., https://arxiv.org/abs/2105.15203"""
     kind = "SegformerForSemanticSegmentation"
-    module = made(job, num_classes + 1, "SegformerConfig", kind, ("decode_head.classifier",), {})
+    module = made(job, num_classes + 1, "SegformerConfig", kind, ("decode_head.classifier",))
     return SegmentationTask(job, module, num_classes + 1)
 
 
