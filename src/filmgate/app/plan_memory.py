@@ -59,14 +59,15 @@ def _traced(job: Job, request: PlanRequest) -> MemoryEstimate:
 
     from filmgate.plan.memory.peak import from_traced
     from filmgate.plan.memory.setup import setup_of
-    from filmgate.train.models import build_model
+    from filmgate.train.learner import make_task
     from filmgate.train.trace import trace_job
 
     wanted = replace(job.clip, frames=request.frames, height=request.height, width=request.width)
     job = replace(job, clip=wanted)
+    named = replace(job, model=replace(job.model, factory=request.model))
     shape = (request.batch, request.frames, 3, request.height, request.width)
     work = trace_job(
-        lambda: build_model(request.model, job, TRACED_CLASSES), shape, setup_of(request),
+        lambda: make_task(named, TRACED_CLASSES).module, shape, setup_of(request),
         name=request.model,
     )  # fmt: skip
     classes = Assumption(
