@@ -19,7 +19,7 @@ CONDITIONS = (
     Proof(
         name="wan-lora",
         says="A LoRA of a tiny Wan learns new footage through the feed on the CPU, to 8 % less "
-        "held-out loss than its base; plain diffusers loads it and gives what the trained one does.",
+        "held-out loss than its base; plain diffusers loads it and says what the trained one does.",
         tests=(
             f"{_FOLDER}/test_generation.py"
             "::test_a_tiny_wan_lora_learns_other_footage_and_plain_diffusers_loads_it",

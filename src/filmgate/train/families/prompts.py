@@ -143,6 +143,7 @@ def prompt_of(
     """What gives the text of a clip, by its video's id and class. Raises UserError for none."""
 
     def text(video_id: str, label: int) -> str:
+        """Of one clip."""
         if prompts is None:
             return class_name(label)
         if video_id not in prompts:
