@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.util import find_spec
 from typing import Any
 
 from benchmarks.acceptance.check import Outcome, all_hold, check, not_measured
 from benchmarks.acceptance.place import ROOT, Place
+from benchmarks.acceptance.plan_families import FAMILIES, USES, differences
 from benchmarks.acceptance.plan_measured import CASES, measured_bytes, traced_bytes
 from filmgate.plan.models import find_model, model_names
 from filmgate.plan.validate import RowCheck, validate_rows
@@ -16,6 +18,7 @@ TOPIC = "Plan"
 ROWS = ROOT.parent / "shared" / "facts" / "vram_calibration.csv"
 STATIC_WITHIN = 0.01
 TRACE_WITHIN = 0.05
+FAMILY_WITHIN = 0.10
 FORMULA_SECONDS = 0.3
 TRACE_SECONDS, TRACE_BYTES = 15.0, 2 * 2**30
 FORMULA = """
@@ -140,6 +143,30 @@ def plan_trace(place: Place) -> Outcome:
             misses.append(line)
     found = all_hold(misses, of=sum(case.counts for case in CASES.values()), what="models")
     return Outcome(figure=found.figure, holds=found.holds, details=tuple(details))
+
+
+@check(
+    name="plan-families",
+    topic=TOPIC,
+    line="What a step of a known model takes above its weights is what its published code, traced "
+    "at the same size, takes.",
+    bar="within 10 % for each family, trained, by adapters and generating, with checkpoints too",
+)
+def plan_families(place: Place) -> Outcome:
+    if any(find_spec(name) is None for name in ("diffusers", "transformers")):
+        return not_measured("needs diffusers and transformers")
+    details, misses = [], []
+    for name, family in FAMILIES.items():
+        found = list(differences(family))
+        line = f"{name}: " + "; ".join(f"{use} {share:+.1%}" for use, share in found)
+        details.append(line)
+        misses += [
+            f"{name}, {use}: {share:+.1%}" for use, share in found if abs(share) > FAMILY_WITHIN
+        ]
+    found_all = all_hold(misses, of=len(FAMILIES) * len(USES), what="uses of families")
+    return Outcome(
+        figure=found_all.figure, holds=found_all.holds, details=(*details, *found_all.details)
+    )
 
 
 @check(

@@ -120,3 +120,40 @@ def test_a_model_whose_shapes_depend_on_values_names_the_fallback() -> None:
 def test_what_a_model_does_not_have_is_said(changes: dict[str, str], named: str) -> None:
     with pytest.raises(UserError, match=named):
         traced(lambda: nn.Conv3d(4, 4, 1), **changes)
+
+
+class Normed(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = nn.Linear(3 * 32 * 32, 4096)
+        self.norm = nn.RMSNorm(4096)
+
+    def forward(self, clips_BTCHW: torch.Tensor) -> torch.Tensor:
+        return self.norm(self.patches(clips_BTCHW.flatten(2)))
+
+
+def test_a_root_mean_square_norm_keeps_its_input_and_no_more() -> None:
+    kinds = traced(Normed)
+    one = 2 * 4 * 4096 * 4
+    clips = 2 * 4 * 3 * 32 * 32 * 4
+    # the clips, the norm's input, the loss' input
+    assert kinds[Kind.ACTIVATIONS] <= clips + 2 * one + 4096
+
+
+class Ways(nn.Module):
+    def __init__(self, ways: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.empty(3 * 32 * 32))
+        self.ways = nn.ModuleList(nn.Linear(3 * 32 * 32, 1) for _ in range(ways))
+
+    def forward(self, clips_BTCHW: torch.Tensor) -> torch.Tensor:
+        x_BTD = clips_BTCHW.flatten(2) * self.scale
+        return torch.stack([way(x_BTD) for way in self.ways]).sum(0)
+
+
+def test_gradients_of_several_ways_are_added_in_place() -> None:
+    one, two, five = (sum(traced(lambda ways=ways: Ways(ways))[3:5]) for ways in (1, 2, 5))
+    wide = 2 * 4 * 3 * 32 * 32 * 4
+    # The second way has both gradients and x; added out of place there would be a third.
+    assert two - one < 1.5 * wide
+    assert five - two < wide / 2 + 3 * 4 * 3 * 32 * 32

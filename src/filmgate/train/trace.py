@@ -26,6 +26,7 @@ from filmgate.errors import UserError
 from filmgate.plan.memory.ledger import ROUND_BYTES, Kind
 from filmgate.plan.memory.setup import Setup
 from filmgate.plan.memory.simulate import Simulated
+from filmgate.train.one_kernel import one_kernel
 
 
 class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -44,6 +45,8 @@ class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation and count what is new in its result."""
         result = func(*args, **(kwargs or {}))
+        if func is torch.ops.aten.add.Tensor and _adds_gradients(*args[:2]):
+            self._give_up(args[0])
         for leaf in tree_leaves(result):
             if isinstance(leaf, torch.Tensor) and leaf.untyped_storage() not in self._seen:
                 self.count(leaf, Kind.TEMPORARIES)
@@ -70,12 +73,39 @@ class LiveStorages(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _freed(self, entry: list[Any]) -> None:
         self.live[entry[0]] -= entry[1]
 
+    def _give_up(self, tensor: torch.Tensor) -> None:
+        """Count a tensor as gone: what comes next is written where it lies."""
+        entry = self._seen.get(tensor.untyped_storage())
+        if entry is not None:
+            self._freed(entry)
+            entry[1] = 0
+
     def keep(self, tensor: torch.Tensor) -> torch.Tensor:
         """Note that autograd keeps a tensor; without its history, which would keep itself."""
         entry = self._seen.get(tensor.untyped_storage())
         if entry is not None and entry[0] == Kind.TEMPORARIES:
             self.count(tensor, Kind.ACTIVATIONS)
         return tensor.detach()
+
+
+def _adds_gradients(old: Any, new: Any) -> bool:
+    """Whether autograd adds two gradients of which it alone holds the old one.
+
+    It then adds in place, but never for fake tensors. What a node has just made is held as often
+    as what nobody else holds. Source: torch/csrc/autograd/input_buffer.cpp, accumulate.
+    """
+    if torch.is_grad_enabled() or torch._C._current_autograd_node() is None:
+        return False
+    if not isinstance(old, torch.Tensor) or not isinstance(new, torch.Tensor):
+        return False
+    is_like = old.shape == new.shape and old.dtype == new.dtype
+    return is_like and all(low <= high for low, high in zip(_held(old), _held(new), strict=True))
+
+
+def _held(tensor: torch.Tensor) -> tuple[int, int]:
+    """How often a tensor and its storage are referred to."""
+    count: int = tensor._use_count()  # type: ignore[attr-defined]
+    return count, torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)  # type: ignore[attr-defined]
 
 
 def trace_job(
@@ -111,7 +141,7 @@ def _trace(build: Callable[[], nn.Module], shape: Sequence[int], setup: Setup) -
     for tensor in weights:
         live.count(tensor, Kind.WEIGHTS)
     static = sum(live.live)
-    with live:
+    with live, one_kernel():
         for _ in range(setup.passes):
             run_step(model, shape, setup, live)
     return _with_optimizer(live, static, model, setup)
@@ -173,6 +203,7 @@ def _with_optimizer(live: LiveStorages, static: int, model: nn.Module, setup: Se
         phase="step" if is_step else (live.peak_phase if setup.trains else "generate"),
         static_bytes=static,
         trained_parameters=numels,
+        by_size_bytes=0,
         reserved_bytes=None,
     )
 

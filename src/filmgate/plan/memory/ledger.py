@@ -20,6 +20,10 @@ class Kind(IntEnum):
     COMMUNICATION = 5
 
 
+_MOVING = (Kind.ACTIVATIONS, Kind.TEMPORARIES)
+"""What comes and goes within a step."""
+
+
 class Storage:
     """Bytes on the device; they are freed when nothing refers to them any more."""
 
@@ -52,6 +56,16 @@ class Ledger:
         self.events: list[int] = []
         """Bytes of an allocation, or -1 - number for the release of the number-th one."""
         self._numbers = 0
+        self._live_by_size: dict[int, int] = {}
+        self._most_by_size: dict[int, int] = {}
+
+    @property
+    def most_by_size_bytes(self) -> int:
+        """Most bytes of activations and temporaries of each size at a time, added up.
+
+        What an allocator takes that gives a freed block only to a tensor of the same size.
+        """
+        return sum(self._most_by_size.values())
 
     def taken(self, storage: Storage) -> int:
         """Count an allocation; its number."""
@@ -62,6 +76,11 @@ class Ledger:
             self.peak_live = list(self.live)
             self.peak_phase = self.phase
         self.events.append(storage.size)
+        if storage.kind in _MOVING:
+            size = storage.size
+            live = self._live_by_size[size] = self._live_by_size.get(size, 0) + size
+            if live > self._most_by_size.get(size, 0):
+                self._most_by_size[size] = live
         self._numbers += 1
         return self._numbers - 1
 
@@ -70,9 +89,13 @@ class Ledger:
         self.live[storage.kind] -= storage.size
         self.total -= storage.size
         self.events.append(-1 - storage.number)
+        if storage.kind in _MOVING:
+            self._live_by_size[storage.size] -= storage.size
 
     def moved(self, storage: Storage, kind: Kind) -> None:
         """Count the same bytes as another kind."""
         self.live[storage.kind] -= storage.size
         self.live[kind] += storage.size
+        if storage.kind in _MOVING and kind not in _MOVING:
+            self._live_by_size[storage.size] -= storage.size
         storage.kind = kind

@@ -97,6 +97,12 @@ class Recorder:
         self._recording, self._kept = True, None
         return self._checkpoint(scope, program, inputs, outputs, kept)
 
+    def unit(
+        self, scope: str, program: Callable[..., tuple[Tensor, ...]], *inputs: Tensor
+    ) -> tuple[Tensor, ...]:
+        """Run a block's program that no checkpoint goes around."""
+        return self._in_scope(scope, program, inputs)
+
     def backward(self, loss: Tensor) -> None:
         """Gradients of everything trained; what was kept is given back on the way."""
         if loss.node is None:

@@ -29,6 +29,8 @@ class Simulated:
     """Weights."""
     trained_parameters: int
     """Numbers that are trained."""
+    by_size_bytes: int
+    """Most bytes of each size of activations and temporaries at a time, added up; 0 unknown."""
     reserved_bytes: int | None
     """What the caching allocator takes for it; None where it was not asked for."""
 
@@ -64,6 +66,7 @@ def simulate(program: Program, size: Size, setup: Setup, *, allocator: bool) -> 
         phase=ledger.peak_phase,
         static_bytes=static,
         trained_parameters=sum(w.numel for w in tape.weights.values() if w.trained),
+        by_size_bytes=ledger.most_by_size_bytes,
         reserved_bytes=reserved,
     )
     del held, states

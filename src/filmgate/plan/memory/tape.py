@@ -218,6 +218,28 @@ class Tape(Recorder):
             is_product=True,
         )  # fmt: skip
 
+    def attention_by_products(
+        self, q: Tensor, k: Tensor, v: Tensor, *, heads: int, clips: int
+    ) -> Tensor:
+        """Attention written out: keeps copies of q, k and v, and every score after its softmax."""
+        item = self.numerics.compute_item
+        q, k, v = (self.copy(self.cast(t, item)) for t in (q, k, v))
+        self._count(4.0 * q.rows * k.rows * q.width / clips, q.node is not None, q.node is not None)
+        inputs = self._wanted(q) + self._wanted(k)
+        scores = self._result(q.rows * heads, k.rows // clips, item, inputs, [q.storage, k.storage])
+        scores = self.copy(scores)  # times the scale
+        if self.numerics.autocast:
+            scores = self.cast(scores, FLOAT32)
+        scores = self.tanh(scores)  # softmax keeps what tanh keeps
+        scores = self.cast(scores, item)
+        inputs = self._wanted(scores) + self._wanted(v)
+        saved = [scores.storage, v.storage]
+        return self.copy(self._result(q.rows, q.width, item, inputs, saved, is_product=True))
+
+    def tanh(self, x: Tensor) -> Tensor:
+        """Keeps its result."""
+        return self._result(x.rows, x.width, x.item, self._wanted(x), (), keeps_result=True)
+
     def _weight_copy(self, weight: Weight) -> Storage | None:
         """The weight in computing precision where it has another; autocast keeps trained ones."""
         numerics = self.numerics

@@ -63,7 +63,7 @@ def _block(
     del normed
     video = gated(t, video, t.part(attended, rows=size.rows), gate)
     text = gated(t, text, t.part(attended, rows=size.text_rows), text_gate)
-    del attended
+    # attended stays to the end, as a local variable of the published code does
     normed, gate, text_gate = _norm_zero(t, video, text, temb)
     fed = feed_forward(t, normed, 4 * config.hidden)
     return (
@@ -88,4 +88,5 @@ def _attention(t: Tape, x: Tensor, *, config: CogVideoX, size: Size) -> Tensor:
         k = t.overwrite(k, rotated(t, t.part(k, rows=size.rows)))
     out = t.attention(q, k, v, heads=config.heads, clips=size.clips)
     del q, k, v
-    return t.linear(out, out.width, attention=True)
+    # The norms of q and k lay heads before tokens, and so does the result: putting it back copies.
+    return t.linear(t.copy(out), out.width, attention=True)

@@ -181,7 +181,7 @@ KNOWN: dict[str, Known] = {
     "vivit-base": _vision(
         "ViViT base", 88_954_000,
         vision.Transformer(hidden=768, layers=12, heads=12, patch=(2, 16, 16), class_token=True,
-                           learned_positions=3137, head_norm=False), (32, 224, 224),
+                           learned_positions=3137, head_norm=False, fast_gelu=True), (32, 224, 224),
     ),
     "r2plus1d-18": _classifier(
         "R(2+1)D 18", 31_505_325, vision.r2plus1d_18(), (16, 112, 112), hidden=512, layers=8,

@@ -58,8 +58,8 @@ def _block(
     attended = _attention(t, normed, normed, config=config, size=size, rope=True)
     del normed
     video = gated(t, video, attended, parts[2])
-    del attended
-    video = t.add(video, _attention(t, video, text, config=config, size=size, rope=False))
+    attended = _attention(t, video, text, config=config, size=size, rope=False)
+    video = t.add(video, attended)  # attended stays to the end, as in the published code
     normed = modulated(t, t.root_norm(video, affine=False), parts[3], parts[4])
     fed = feed_forward(t, normed, 4 * config.hidden)
     del normed

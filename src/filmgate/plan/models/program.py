@@ -53,6 +53,16 @@ def feed_forward(t: Tape, x: Tensor, inner: int) -> Tensor:
     return t.linear(t.activation(t.linear(x, inner)), x.width)
 
 
+def fast_gelu(t: Tape, x: Tensor) -> Tensor:
+    """``0.5 x (1 + tanh(0.798 x (1 + 0.0447 x x)))`` operation by operation.
+
+    Source: transformers 5.24, activations.py, FastGELUActivation.
+    """
+    inner = t.copy(t.multiply(t.copy(x), x))
+    inner = t.tanh(t.multiply(t.copy(x), inner))
+    return t.multiply(t.copy(x), t.copy(inner))
+
+
 def gated_feed_forward(t: Tape, x: Tensor, inner: int, *, bias: bool = True) -> Tensor:
     """SwiGLU or GEGLU: one half of the inner width gates the other."""
     both = t.linear(x, 2 * inner, bias=bias)

@@ -82,8 +82,7 @@ def _down(
     for layer in range(config.layers):
         (x,) = t.block(f"down{index}.{layer}", partial(_resnet, level=level), x, temb)
         if not last:
-            block = partial(_transformer, level=level)
-            (x,) = t.block(f"down{index}.{layer}t", block, x, image)
+            x = _transformer(t, x, image, f"down{index}.{layer}t", level)
         skips.append(x)
     if not last:
         below = level.clips * level.frames * -(-level.places // 4)
@@ -94,7 +93,7 @@ def _down(
 
 def _mid(t: Tape, x: Tensor, temb: Tensor, image: Tensor, level: _Level) -> Tensor:
     (x,) = t.block("mid0", partial(_resnet, level=level), x, temb)
-    (x,) = t.block("mid0t", partial(_transformer, level=level), x, image)
+    x = _transformer(t, x, image, "mid0t", level)
     (x,) = t.block("mid1", partial(_resnet, level=level), x, temb)
     return x
 
@@ -108,7 +107,7 @@ def _up(
         (x,) = t.block(f"up{index}.{layer}", partial(_resnet, level=level), joined, temb)
         del joined
         if index > 0:
-            (x,) = t.block(f"up{index}.{layer}t", partial(_transformer, level=level), x, image)
+            x = _transformer(t, x, image, f"up{index}.{layer}t", level)
     if index < len(config.widths) - 1:
         rows = skips[-1].rows
         x = t.convolve(t.reduce(x, rows), level.width, 9)
@@ -136,20 +135,33 @@ def _blend(t: Tape, spatial: Tensor, temporal: Tensor) -> Tensor:
     return t.add(t.multiply(spatial, mix), t.multiply(temporal, mix))
 
 
-def _transformer(t: Tape, x: Tensor, image: Tensor, *, level: _Level) -> tuple[Tensor, ...]:
+def _transformer(t: Tape, x: Tensor, image: Tensor, scope: str, level: _Level) -> Tensor:
+    """Attention in space, which checkpointing computes again, and in time, which it keeps."""
+    (x,) = t.unit(scope, partial(_both_transformers, scope=scope, level=level), x, image)
+    return x
+
+
+def _both_transformers(
+    t: Tape, x: Tensor, image: Tensor, *, scope: str, level: _Level
+) -> tuple[Tensor, ...]:
     residual, width = x, level.width
     x = t.linear(t.norm(x), width)
     position = t.linear(t.activation(t.linear(t.source(level.frames, width), 4 * width)), width)
+    (spatial,) = t.block(f"{scope}s", partial(_spatial, level=level), x, image)
     images, places = level.clips * level.frames, level.clips * level.places
-    spatial = _attended(t, x, None, level, groups=images)
-    spatial = _attended(t, spatial, image, level, groups=images)
-    spatial = t.add(spatial, gated_feed_forward(t, t.norm(spatial), 4 * width))
     mixed = t.add(spatial, position)
     mixed = t.add(mixed, gated_feed_forward(t, t.norm(mixed), 4 * width))
     mixed = _attended(t, mixed, None, level, groups=places)
     mixed = _attended(t, mixed, image, level, groups=images)
     mixed = t.add(mixed, gated_feed_forward(t, t.norm(mixed), 4 * width))
     return (t.add(t.linear(_blend(t, spatial, mixed), width), residual),)
+
+
+def _spatial(t: Tape, x: Tensor, image: Tensor, *, level: _Level) -> tuple[Tensor, ...]:
+    images = level.clips * level.frames
+    x = _attended(t, x, None, level, groups=images)
+    x = _attended(t, x, image, level, groups=images)
+    return (t.add(x, gated_feed_forward(t, t.norm(x), 4 * level.width)),)
 
 
 def _attended(t: Tape, x: Tensor, source: Tensor | None, level: _Level, *, groups: int) -> Tensor:

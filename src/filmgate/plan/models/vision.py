@@ -13,7 +13,7 @@ from typing import Literal
 
 from filmgate.plan.memory.graph import Tensor
 from filmgate.plan.memory.tape import Tape
-from filmgate.plan.models.program import Program, Size, feed_forward
+from filmgate.plan.models.program import Program, Size, fast_gelu
 
 SOURCE = "transformers 5.24, torchvision 0.28, arXiv 1812.03982"
 CLASSES = 400
@@ -35,6 +35,8 @@ class Transformer:
     head_norm: bool = True
     query_bias_only: bool = False
     """Keys have no bias, as in VideoMAE."""
+    fast_gelu: bool = False
+    """GELU is written out, as ``gelu_fast`` is."""
 
 
 def transformer(config: Transformer) -> Program:
@@ -44,19 +46,19 @@ def transformer(config: Transformer) -> Program:
 
 def _forward(t: Tape, size: Size, *, config: Transformer) -> Tensor:
     taps = 3 * config.patch[0] * config.patch[1] * config.patch[2]
-    x = t.linear(t.source(size.rows, taps), config.hidden)
+    pixels = t.source(size.rows, taps)  # it stays, and so does what the first block is given
+    x = t.linear(pixels, config.hidden)
     if config.class_token:
         t.weight(config.hidden)
         x = t.join([t.source(size.clips, config.hidden), x])
     if config.learned_positions:
         t.weight(config.learned_positions * config.hidden)
-        x = t.copy(x)
-    else:
-        x = t.copy(x)
+    embedded = x = t.copy(x)
     block = partial(_block, config=config, size=size)
     for layer in range(config.layers):
         (x,) = t.block(f"block{layer}", block, x)
     x = t.norm(t.reduce(x, size.clips)) if config.head_norm else t.reduce(t.norm(x), size.clips)
+    del pixels, embedded
     return t.linear(x, CLASSES)
 
 
@@ -68,8 +70,11 @@ def _block(t: Tape, x: Tensor, *, config: Transformer, size: Size) -> tuple[Tens
         x = t.add(x, t.linear(timed, config.hidden))
         x = t.add(x, _attention(t, t.norm(x), config, groups=size.clips * frames))
     else:
-        x = t.add(x, _attention(t, t.norm(x), config, groups=size.clips))
-    return (t.add(x, feed_forward(t, t.norm(x), 4 * config.hidden)),)
+        normed = t.norm(x)
+        x = t.add(x, _attention(t, normed, config, groups=size.clips))
+    inner = t.linear(t.norm(x), 4 * config.hidden)
+    inner = fast_gelu(t, inner) if config.fast_gelu else t.activation(inner)
+    return (t.add(x, t.linear(inner, config.hidden)),)
 
 
 def _attention(t: Tape, x: Tensor, config: Transformer, *, groups: int) -> Tensor:
@@ -77,7 +82,8 @@ def _attention(t: Tape, x: Tensor, config: Transformer, *, groups: int) -> Tenso
     q = t.linear(x, width, attention=True)
     k = t.linear(x, width, bias=not config.query_bias_only, attention=True)
     v = t.linear(x, width, attention=True)
-    out = t.attention(q, k, v, heads=config.heads, clips=groups)
+    attend = t.attention_by_products if config.attention == "divided" else t.attention
+    out = attend(q, k, v, heads=config.heads, clips=groups)
     del q, k, v
     return t.linear(out, width, attention=True)
 

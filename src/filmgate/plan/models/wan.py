@@ -64,9 +64,9 @@ def _block(
     attended = _attention(t, normed, normed, config=config, size=size, rope=True)
     del normed
     video = t.cast(gated(t, t.cast(video, FLOAT32), attended, parts[2]), item)
-    del attended
     normed = t.cast(t.norm(t.cast(video, FLOAT32)), item)
-    video = t.add(video, _attention(t, normed, text, config=config, size=size, rope=False))
+    attended = _attention(t, normed, text, config=config, size=size, rope=False)
+    video = t.add(video, attended)  # attended stays to the end, as in the published code
     normed = _modulated_norm(t, video, parts[3], parts[4])
     fed = t.cast(feed_forward(t, normed, config.ffn), FLOAT32)
     del normed
