@@ -29,6 +29,7 @@ from benchmarks.acceptance import (
     frames,
     pack,
     plan,
+    plan_hardware,
     road,
     soak,
 )
@@ -55,7 +56,7 @@ CHECKS = [
     *checks_of([pack]),
     *MACHINE_CHECKS,
     *checks_of([environment, baseline, soak, bench_compute]),
-    *checks_of([plan]),
+    *checks_of([plan, plan_hardware]),
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

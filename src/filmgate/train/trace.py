@@ -105,7 +105,7 @@ def _adds_gradients(old: Any, new: Any) -> bool:
 def _held(tensor: torch.Tensor) -> tuple[int, int]:
     """How often a tensor and its storage are referred to."""
     count: int = tensor._use_count()  # type: ignore[attr-defined]
-    return count, torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)  # type: ignore[attr-defined]
+    return count, torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
 
 
 def trace_job(

@@ -65,3 +65,11 @@ def test_a_unit_is_not_computed_again() -> None:
         run(unit, checkpointing="block").peak_bytes == run(block, checkpointing="none").peak_bytes
     )
     assert run(unit, checkpointing="block").static_bytes == run(block).static_bytes
+
+
+def test_a_weight_over_all_rows_has_a_gradient_of_its_own_size() -> None:
+    def program(t: Tape, size: Size) -> Tensor:
+        x = t.linear(t.source(size.rows, 64), 64)
+        return t.root_norm(x)
+
+    assert run(program, checkpointing="none").peak_by_kind[Kind.GRADIENTS] < 64 * 64 * 4 * 2

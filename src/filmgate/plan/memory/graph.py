@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from filmgate.plan.memory.ledger import Kind, Ledger, Storage
+from filmgate.plan.memory.ledger import ROUND_BYTES, Kind, Ledger, Storage
 
 _OWN_REFERENCES = 2
 """What ``sys.getrefcount`` counts for a storage that one field holds."""
@@ -121,7 +121,8 @@ class Backward:
 
     def _give_weight(self, weight: Weight, gradient: Storage) -> None:
         num_bytes = weight.numel * weight.item
-        if gradient.size < num_bytes:  # computed in 16 bits for a weight of 32
+        if gradient.size != -(-num_bytes // ROUND_BYTES) * ROUND_BYTES:
+            # Computed in 16 bits for a weight of 32, or over all rows and then added up.
             gradient = Storage(self._ledger, num_bytes, Kind.TEMPORARIES)
         if not self._keep_gradients or weight.gradient is not None:
             return

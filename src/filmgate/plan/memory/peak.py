@@ -96,8 +96,8 @@ def _simulated(key: PlanRequest) -> Simulated:
 def _work(request: PlanRequest) -> Simulated:
     """The simulated step; the one without checkpoints where they cost more than they save."""
     found = _simulated(_seen(request))
-    moving = found.peak_by_kind[Kind.ACTIVATIONS] + found.peak_by_kind[Kind.TEMPORARIES]
-    is_small = request.checkpointing == "selective" or moving < SMALL_BYTES
+    activations = found.peak_by_kind[Kind.ACTIVATIONS]
+    is_small = request.checkpointing == "selective" or activations < SMALL_BYTES
     if request.checkpointing == "none" or not is_small:
         return found
     plain = _simulated(replace(_seen(request), checkpointing="none"))
@@ -120,7 +120,9 @@ def _job(request: PlanRequest, work: Simulated, beside: int) -> MemoryEstimate:
         communication=kinds[Kind.COMMUNICATION],
     )
     moving = parts.activations + parts.temporaries
-    highest = max(FRAGMENTATION * moving, LOAD_FRAGMENTATION * work.by_size_bytes)
+    highest = FRAGMENTATION * moving
+    if request.mode == "generate":  # in training the sum over sizes may fall as clips grow
+        highest = max(highest, LOAD_FRAGMENTATION * work.by_size_bytes)
     allocated = work.peak_bytes + beside
     low = int(UNCERTAIN_BELOW * allocated)
     high = int(LOAD_FRAGMENTATION * (allocated - moving) + highest)
