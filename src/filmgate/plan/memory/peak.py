@@ -18,12 +18,11 @@ from filmgate.plan.request import Assumption, PlanRequest
 
 MIB = 2**20
 FRAGMENTATION = 1.4
-"""Bytes that the caching allocator takes for a byte of activations and temporaries, where each of
-their sizes by itself does not already take more.
+"""Bytes that the caching allocator takes for a byte of activations and temporaries.
 
 Source: the allocator replayed over the steps of the known models (``plan.memory.allocator``): 1.03
-to 1.4 with checkpoints; where it is more, as for generation, the most bytes of each size at a time,
-added up and with the same 1.05, are no less than the replay. Nothing comes from published peaks."""
+to 1.4, in training of few activations up to 1.7. Generation goes beyond it too; there the most
+bytes of each size at a time are added up. Nothing comes from published peaks."""
 LOAD_FRAGMENTATION = 1.05
 """The same for tensors that are loaded once: each starts on a multiple of 2 MiB or shares a
 segment of 20 MiB."""
