@@ -18,6 +18,7 @@ from filmgate import __version__
 from filmgate.app.cli_baseline import baseline_app
 from filmgate.app.cli_bench import bench_app, feed
 from filmgate.app.cli_environment import environment_app
+from filmgate.app.cli_launch import launch_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
 from filmgate.app.cli_pack import pack
@@ -47,6 +48,7 @@ app.add_typer(environment_app, name="env")
 app.add_typer(machine_app, name="machine")
 app.add_typer(baseline_app, name="baseline")
 app.add_typer(bench_app, name="bench")
+app.add_typer(launch_app, name="launch")
 feed_app.command(name="bench")(feed)
 
 Labels = Annotated[
