@@ -21,6 +21,7 @@ from filmgate.app.cli_environment import environment_app
 from filmgate.app.cli_launch import launch_app
 from filmgate.app.cli_machine import audit, machine_app
 from filmgate.app.cli_options import Json, Quiet
+from filmgate.app.cli_outputs import outputs
 from filmgate.app.cli_pack import pack
 from filmgate.app.cli_plan import plan
 from filmgate.app.cli_prepare import prepare
@@ -221,6 +222,7 @@ app.command()(audit)
 app.command()(soak)
 app.command()(pack)
 app.command()(plan)
+app.command()(outputs)
 
 
 @catalog_app.command()

@@ -11,7 +11,7 @@ from filmgate.app.cli_options import Json
 from filmgate.app.output import print_record, print_text
 
 if TYPE_CHECKING:
-    from filmgate.app.launch import LaunchFile, Wanted
+    from filmgate.app.launch import LaunchFile
 
 launch_app = typer.Typer(
     no_args_is_help=True, help="Write what a scheduler needs to start a run and go on with it."
@@ -133,9 +133,7 @@ def skypilot(
         ranks_per_node=ranks_per_node, cpus_per_node=cpus_per_node, memory_gb=memory_gb,
         notice_seconds=notice_seconds, max_restarts=max_restarts,
     )  # fmt: skip
-    _print(
-        skypilot_file(wanted, accelerator, infra, spot, mount or [], setup, workdir), json=json
-    )
+    _print(skypilot_file(wanted, accelerator, infra, spot, mount or [], setup, workdir), json=json)
 
 
 def _print(file: LaunchFile, *, json: bool) -> None:

@@ -31,7 +31,7 @@ class Request(Record, frozen=True):
     labels: str
     """``folder``, ``none``, or the absolute path of a CSV."""
     job_digest: str
-    """Digest of the job without its limits, which may change from start to resume."""
+    """Digest of the job without its limits and outputs, which may change from start to resume."""
 
     def differs_from(self, other: Request) -> list[str]:
         """Names of what is not the same."""
@@ -45,6 +45,7 @@ class Request(Record, frozen=True):
 def make_request(videos: list[Path], labels: Labels, job: Job) -> Request:
     """The request as a record."""
     lasting = msgspec.to_builtins(job) | {"limits": None}
+    del lasting["outputs"]
     job_digest = digest_bytes(msgspec.json.encode(lasting, order="sorted"))
     return Request(
         header=Header(schema="filmgate.request", schema_version=1, inputs={"job": job_digest}),

@@ -135,9 +135,7 @@ def _pair(text: str, form: str) -> tuple[str, str]:
     return before, folder
 
 
-def _file(
-    wanted: Wanted, scheduler: str, start_with: str, launch: Launch, text: str
-) -> LaunchFile:
+def _file(wanted: Wanted, scheduler: str, start_with: str, launch: Launch, text: str) -> LaunchFile:
     return LaunchFile(
         header=Header(
             schema="filmgate.launch", schema_version=1, inputs={"job": digest_file(wanted.job)}

@@ -19,6 +19,7 @@ from filmgate.app.index import index_with_progress
 from filmgate.app.interrupt import interruptible
 from filmgate.app.machine_line import machine_line
 from filmgate.app.output import path_from_here
+from filmgate.app.outputs import sending
 from filmgate.app.report import write_report
 from filmgate.app.run_copies import training_catalog
 from filmgate.app.run_summary import (
@@ -37,6 +38,7 @@ from filmgate.catalog.summary import Warned
 from filmgate.diagnose import Verdict, diagnose
 from filmgate.diagnose.judge import TELEMETRY
 from filmgate.feed.targets import choose_targets
+from filmgate.outputs.start import check_outputs
 from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
 from filmgate.spec import Job, load_job
@@ -71,6 +73,7 @@ def walk(
     user can mend, FeedError when too many clips fail, Interrupted after a signal.
     """
     job = load_job(job_file) if job_file else Job()
+    check_outputs(job)
     paths = list(videos) or demo_videos()
     check_roots(paths, hint="name a catalog, a folder of videos, or a video")
     request = make_request(paths, labels, job)
@@ -86,7 +89,8 @@ def walk(
         for warning in warning_sentences(summarise(catalog).warnings):
             talk.note(f"warning: {warning}")
         read, copies = training_catalog(job, catalog, folder, talk)
-        result = _train(job, read, folder, talk)
+        with sending(job, folder, talk):
+            result = _train(job, read, folder, talk)
         return _conclude(job, (catalog, read, copies), result, folder, talk)
 
 

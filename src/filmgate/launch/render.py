@@ -14,7 +14,7 @@ _TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
     keep_trailing_newline=True,
-    autoescape=False,  # noqa: S701 - shell and YAML, each value quoted by `quoted` or shlex
+    autoescape=False,
 )
 
 

@@ -304,6 +304,23 @@ class Limits(Record, frozen=True, forbid_unknown_fields=True):
     """A clip that takes longer is abandoned, and its video left out from then on."""
 
 
+class Outputs(Record, frozen=True, forbid_unknown_fields=True):
+    """``[outputs]``: who else gets the run's numbers; all off, and none of them can stop a run."""
+
+    tensorboard: bool = False
+    """Event files in ``tensorboard`` of the run folder."""
+    mlflow: Annotated[str, Meta(pattern=r"^https?://[^@\s]+$")] | None = None
+    """Address of an MLflow server; a name and password come from MLFLOW_TRACKING_USERNAME and
+    MLFLOW_TRACKING_PASSWORD. What it does not take now is sent later, once."""
+    mlflow_experiment: Annotated[str, Meta(pattern=r"^[^'`]+$")] | None = None
+    """Unset: the name of the job."""
+    prometheus_port: Annotated[int, Meta(ge=1024, le=65535)] | None = None
+    """Port of ``http://127.0.0.1:PORT/metrics`` while the run goes on; on loopback alone."""
+    linger_minutes: Annotated[float, Meta(ge=0, le=100_000)] = 10.0
+    """How long a process stays behind after the run for a server that does not answer; what is
+    left then, ``filmgate outputs`` sends."""
+
+
 class Deliverable(Record, frozen=True, forbid_unknown_fields=True):
     """``[deliverable]``: what is wanted; only planning reads it."""
 
@@ -372,5 +389,6 @@ class Job(Record, frozen=True, forbid_unknown_fields=True):
     generation: Generation = Generation()
     train: Train = Train()
     limits: Limits = Limits()
+    outputs: Outputs = Outputs()
     deliverable: Deliverable = Deliverable()
     plan: Plan = Plan()

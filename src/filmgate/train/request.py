@@ -31,7 +31,7 @@ _FREE_KEYS = frozenset(
 )
 """May change from one attempt to the next, as may all of [limits]; the samples stay the same, and
 so does what is computed but for its last digits."""
-_FREE_TABLES = ("limits", "prepare")
+_FREE_TABLES = ("limits", "prepare", "outputs")
 """What was prepared counts by the catalog's digest."""
 
 
