@@ -16,7 +16,7 @@ from filmgate.spec import load_job
 
 
 class LaunchFile(Record, frozen=True):
-    """What ``filmgate launch --json`` prints."""
+    """A launch file, as the commands of ``filmgate launch`` print it with ``--json``."""
 
     header: Header
     """Its input is the digest of the job file."""

@@ -21,7 +21,9 @@ class SlurmPlace(Record, frozen=True):
     partition: str | None = None
     """None: the cluster's default, as for all of these."""
     account: str | None = None
+    """Who is charged."""
     qos: str | None = None
+    """Quality of service."""
     hours: float | None = None
     """Time limit of one start; a run that is not done by then is queued again."""
     setup: str | None = None

@@ -15,6 +15,7 @@ class OutputState(Record, frozen=True, kw_only=True):
     """One output."""
 
     kind: Kind
+    """``tensorboard``, ``mlflow`` or ``prometheus``."""
     target: str
     """Folder, address of the server, or address of the endpoint."""
     telemetry_bytes: int = 0
@@ -39,7 +40,9 @@ class OutputsRecord(Record, frozen=True):
     """All outputs of a run."""
 
     header: Header
+    """Without inputs: the telemetry grows."""
     outputs: list[OutputState]
+    """Those that the job names."""
 
 
 def read_states(run_folder: Path) -> list[OutputState]:
