@@ -33,6 +33,7 @@ from benchmarks.acceptance import (
     road,
     soak,
 )
+from benchmarks.acceptance.bench import BENCH_CHECKS
 from benchmarks.acceptance.check import Check, Outcome, checks_of
 from benchmarks.acceptance.feed_requirements import REQUIREMENT_CHECKS
 from benchmarks.acceptance.machine import MACHINE_CHECKS
@@ -57,6 +58,7 @@ CHECKS = [
     *MACHINE_CHECKS,
     *checks_of([environment, baseline, soak, bench_compute]),
     *checks_of([plan, plan_hardware]),
+    *BENCH_CHECKS,
     *checks_of([bug_reports]),
 ]
 WORDS = {True: "holds", False: "MISSES", None: "not measured"}

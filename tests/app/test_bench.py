@@ -69,13 +69,16 @@ def test_storage_is_measured_shown_kept_and_put_on_a_page(
     assert record.is_quick
     assert record.measure("storage", "random-128k-read") is not None
     assert "sequential-read" in page.read_text()
+    assert page.read_text().count("<circle") == sum(
+        max(2, one.repetitions) for part in record.parts for one in part.measures
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["bench.html", "bench.json"]
 
 
 def test_storage_in_memory_ends_with_exit_code_2(capsysbinary: Any) -> None:
     if not Path("/dev/shm").is_dir():
         pytest.skip("/dev/shm is not there")
-    code, text, talk = command(capsysbinary, "bench", "storage", "--dir", "/dev/shm", "--json")
+    code, text, talk = command(capsysbinary, "bench", "storage", "--dir", "/dev/shm")
     assert code == 2
     assert json.loads(text)["header"]["schema"] == "filmgate.failure"
     assert "error: /dev/shm lies on tmpfs, which is main memory" in talk
