@@ -78,7 +78,7 @@ def test_storage_is_measured_shown_kept_and_put_on_a_page(
 def test_storage_in_memory_ends_with_exit_code_2(capsysbinary: Any) -> None:
     if not Path("/dev/shm").is_dir():
         pytest.skip("/dev/shm is not there")
-    code, text, talk = command(capsysbinary, "bench", "storage", "--dir", "/dev/shm")
+    code, text, talk = command(capsysbinary, "bench", "storage", "--dir", "/dev/shm", "--json")
     assert code == 2
     assert json.loads(text)["header"]["schema"] == "filmgate.failure"
     assert "error: /dev/shm lies on tmpfs, which is main memory" in talk
