@@ -73,3 +73,20 @@ def test_a_weight_over_all_rows_has_a_gradient_of_its_own_size() -> None:
         return t.root_norm(x)
 
     assert run(program, checkpointing="none").peak_by_kind[Kind.GRADIENTS] < 64 * 64 * 4 * 2
+
+
+def test_checkpoints_around_what_is_not_trained_keep_nothing() -> None:
+    def body(t: Tape, x: Tensor) -> tuple[Tensor, ...]:
+        return (t.activation(t.convolve(x, 64, 9)),)
+
+    def program(t: Tape, size: Size) -> Tensor:
+        x = t.source(size.rows, 64)
+        for layer in range(8):
+            (x,) = t.block(f"block{layer}", body, x)
+        return t.linear(t.reduce(x, size.clips), 8)
+
+    plain, block = (
+        run(program, mode="lora", lora_targets="all-linear", checkpointing=kind)
+        for kind in ("none", "block")
+    )
+    assert plain.peak_bytes == block.peak_bytes

@@ -95,6 +95,8 @@ class Recorder:
         self._recording, self._kept = False, kept
         outputs = self._in_scope(scope, program, inputs)
         self._recording, self._kept = True, None
+        if all(output.node is None for output in outputs):
+            return outputs  # nothing in it is trained, so nothing of it is kept
         return self._checkpoint(scope, program, inputs, outputs, kept)
 
     def unit(
