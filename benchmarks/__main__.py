@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-BENCHMARKS = ("peers", "layouts")
+BENCHMARKS = ("peers", "layouts", "checkpoint")
 DEADLINE_SECONDS = 3 * 3600
 
 

@@ -42,6 +42,7 @@ from benchmarks.acceptance.place import ROOT, Place
 from benchmarks.acceptance.prepare import PREPARE_CHECKS
 from benchmarks.acceptance.report import Result, result_of, write_report
 from benchmarks.acceptance.stage import STAGE_CHECKS
+from benchmarks.acceptance.train import TRAIN_CHECKS
 from benchmarks.acceptance.train_models import TRAIN_MODEL_CHECKS
 from benchmarks.acceptance.work import WORK_CHECKS
 
@@ -54,6 +55,7 @@ CHECKS = [
     *PACK_CHECKS,
     *WORK_CHECKS,
     *TRAIN_MODEL_CHECKS,
+    *TRAIN_CHECKS,
     *checks_of([pack]),
     *MACHINE_CHECKS,
     *checks_of([environment, baseline, soak, bench_compute]),

@@ -114,10 +114,10 @@ def test_a_commit_of_another_layout_is_refused_and_not_called_damaged(commits: C
     commits.save(1)
     folder = commits.folder.path / "step-00000001"
     described = (folder / "manifest.json").read_bytes()
-    described = described.replace(b'"schema_version": 1', b'"schema_version": 2')
+    described = described.replace(b'"schema_version": 2', b'"schema_version": 3')
     (folder / "manifest.json").write_bytes(described)
     (folder / "manifest.digest").write_text(digest_bytes(described))
-    with pytest.raises(UserError, match="layout 2"):
+    with pytest.raises(UserError, match="layout 3"):
         commits.newest_step()
     assert names(commits) == ["step-00000001"]
 

@@ -120,9 +120,12 @@ def test_a_run_that_is_killed_and_starved_of_disk_ends_bit_for_bit_like_one_that
     assert result.attempts == 4
     assert is_same_outcome(result, whole)
     assert place.losses("killed") == place.losses("whole")
-    model = Path("commits/step-00000024/model.pt")
-    killed, uninterrupted = place.path / "killed" / model, place.path / "whole" / model
-    assert killed.read_bytes() == uninterrupted.read_bytes()
+    commit = Path("commits/step-00000024")
+    killed, uninterrupted = place.path / "killed" / commit, place.path / "whole" / commit
+    names = sorted(path.name for path in killed.iterdir())
+    assert "__0_0.distcp" in names and names == sorted(p.name for p in uninterrupted.iterdir())
+    for name in ("__0_0.distcp", "random-0.pt"):
+        assert (killed / name).read_bytes() == (uninterrupted / name).read_bytes()
 
 
 def test_a_run_that_is_told_to_stop_at_any_moment_commits_and_exits_with_its_own_code(

@@ -233,7 +233,7 @@ def test_a_damaged_commit_is_kept_aside_and_the_one_before_is_used(
     whole = train_run(a_job(), hues, tmp_path / "whole")
     with pytest.raises(Interrupted):
         train_run(a_job(), hues, tmp_path / "parts", on_progress=signal_at(9))
-    part = tmp_path / "parts" / "commits" / "step-00000009" / "optimizer.pt"
+    part = tmp_path / "parts" / "commits" / "step-00000009" / "__0_0.distcp"
     content = bytearray(part.read_bytes())
     content[len(content) // 2] ^= 0x10
     part.unlink()

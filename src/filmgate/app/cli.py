@@ -164,6 +164,9 @@ def run(
         Path | None, typer.Option(help="Run folder; none: a numbered one under runs/.")
     ] = None,
     labels: Labels = "folder",
+    ranks: Annotated[
+        int, typer.Option(min=1, help="Training processes on this machine, a GPU each.")
+    ] = 1,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -174,7 +177,8 @@ def run(
     from filmgate.app.run import walk
     from filmgate.app.terminal import Talk
 
-    record = walk(videos or [], job, out, _labels(labels), Talk(quiet=quiet, progress=not json))
+    talk = Talk(quiet=quiet, progress=not json)
+    record = walk(videos or [], job, out, _labels(labels), talk, num_ranks=ranks)
     if json:
         print_record(record)
     else:

@@ -43,6 +43,7 @@ from filmgate.records import Header, digest_file, read_record, write_record
 from filmgate.records.telemetry import read_telemetry
 from filmgate.spec import Job, load_job
 from filmgate.train import TrainResult
+from filmgate.train.launch import Request, train_on_ranks
 from filmgate.units import counted
 
 RUN_FILE = "run.json"
@@ -65,7 +66,13 @@ class RunRecord(RunSummary, frozen=True, kw_only=True):
 
 
 def walk(
-    videos: Sequence[Path], job_file: Path | None, out: Path | None, labels: Labels, talk: Talk
+    videos: Sequence[Path],
+    job_file: Path | None,
+    out: Path | None,
+    labels: Labels,
+    talk: Talk,
+    *,
+    num_ranks: int = 1,
 ) -> RunRecord:
     """Index, feed, train, evaluate, diagnose; goes on where the same request was cut off.
 
@@ -90,7 +97,10 @@ def walk(
             talk.note(f"warning: {warning}")
         read, copies = training_catalog(job, catalog, folder, talk)
         with sending(job, folder, talk):
-            result = _train(job, read, folder, talk)
+            if num_ranks == 1:
+                result = _train(job, read, folder, talk)
+            else:
+                result = _train_on_ranks(num_ranks, read, folder, talk)
         return _conclude(job, (catalog, read, copies), result, folder, talk)
 
 
@@ -123,6 +133,18 @@ def _train(job: Job, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
             on_scoring=lambda: progress.next_part("score", "held-out clips"),
             on_event=talk.note,
         )
+
+
+def _train_on_ranks(num_ranks: int, catalog: Catalog, folder: Path, talk: Talk) -> TrainResult:
+    request = Request(
+        job_file=folder / "job.toml",
+        catalog=catalog.path,
+        run_folder=folder,
+        num_ranks=num_ranks,
+    )
+    with talk.job("train", "steps") as progress:
+        train_on_ranks(request, progress, talk.note)
+    return read_record(folder / "train.json", TrainResult)
 
 
 Sources = tuple[Catalog, Catalog, RunCopies]

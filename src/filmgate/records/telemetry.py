@@ -143,6 +143,9 @@ class Save(Line, frozen=True, tag="save"):
     """How long training stood still for it."""
     bytes: int
     """Size of the commit on disk."""
+    write_seconds: float | None = None
+    """From the copied state to the rename, mostly beside training; None where it was not
+    recorded."""
 
 
 class Evaluation(Line, frozen=True, tag="evaluation"):

@@ -224,8 +224,13 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
     unset: none. An average over about 1 / (1 - decay) steps."""
     compile: bool = False
     """Compile the model; the first step takes long, and figures differ in their last digits."""
+    parallel: Literal["auto", "none", "ddp", "fsdp2"] = "auto"
+    """What several ranks do: ``ddp``: each has the whole model; ``fsdp2``: weights, gradients and
+    optimizer are divided over them; ``auto``: ``ddp``; ``none``: several are refused."""
     commit_every_steps: Positive = 25
     """A durable checkpoint after this many steps, and after the last."""
+    commit_in_background: bool = True
+    """The state is copied in memory and written beside training; otherwise training waits."""
     keep_commits: Annotated[int, Meta(ge=2, le=2_000_000_000)] = 2
     """Newest commits kept; older ones are removed once a newer one is durable."""
     device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -14,8 +14,12 @@ from filmgate.records.telemetry import AnyLine, Event, TelemetryWriter, read_tel
 class Journal:
     """Writes telemetry, and passes events on to whoever watches."""
 
-    def __init__(self, path: Path, on_event: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, path: Path, on_event: Callable[[str], None] | None, *, is_mute: bool = False
+    ) -> None:
         self.path = path
+        self.is_mute = is_mute
+        """Whether another process writes the file: nothing is written then, and nobody hears."""
         self.attempt = 0
         """0 for the first start of the run; known after ``open``."""
         self.step = 0
@@ -27,6 +31,8 @@ class Journal:
         """Continue the file. Raises UserError when it is no telemetry or cannot be written."""
         if self.path.exists():
             self.attempt = 1 + max((line.attempt for line in read_telemetry(self.path)), default=-1)
+        if self.is_mute:
+            return
         try:
             self._writer = TelemetryWriter(self.path)
         except OSError as error:
@@ -34,8 +40,10 @@ class Journal:
 
     def write(self, kind: type[AnyLine], **fields: Any) -> AnyLine:
         """Append one line and return it. Raises UserError when the disk does not take it."""
-        assert self._writer is not None, "open() comes first"
         line = kind(unix_seconds=time.time(), attempt=self.attempt, **fields)
+        if self.is_mute:
+            return line
+        assert self._writer is not None, "open() comes first"
         try:
             self._writer.write(line)
         except OSError as error:
@@ -45,7 +53,7 @@ class Journal:
     def tell(self, text: str) -> None:
         """Record an event, and pass it on."""
         self.write(Event, step=self.step, text=text)
-        if self._on_event is not None:
+        if self._on_event is not None and not self.is_mute:
             self._on_event(text)
 
     def events(self) -> list[str]:

@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -15,18 +16,38 @@ from torch.utils.checkpoint import checkpoint
 
 from filmgate.catalog.augmentation import is_mixed
 from filmgate.errors import UserError
+from filmgate.feed.batch import DigestPart
 from filmgate.feed.failures import MAX_LISTED
-from filmgate.feed.stats import FeedStats, Skipped
+from filmgate.feed.stats import Skipped
 from filmgate.records import Record
 from filmgate.spec import Job
 from filmgate.train.average import WeightAverage
 from filmgate.train.classification import Classification
 from filmgate.train.models import build_model
+from filmgate.train.parallel import Engine, choose_engine, divided
+from filmgate.train.ranks import ALONE, Ranks
 from filmgate.train.repeatable import random_state, restore_random_state
+from filmgate.train.storage import load_tensors, tensor_sizes
 from filmgate.train.task import Task
 from filmgate.units import counted
 
 Precision = Literal["fp32", "bf16", "fp16"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What one rank tells the others of the batch that it is to learn from."""
+
+    num_clips: int
+    """Usable clips."""
+    digest_parts: tuple[DigestPart, ...]
+    """Of its clips, in order."""
+    num_skipped: int
+    """Attempts that failed since its feed was opened."""
+    skipped: list[Skipped]
+    """The first of them."""
+    num_padded: int
+    """Clips that were padded since then."""
 
 
 class Progress(Record, frozen=True):
@@ -47,12 +68,13 @@ class Progress(Record, frozen=True):
     num_padded: int = 0
     """Training clips so far that the ``short`` rule padded, counted likewise."""
 
-    def counts_and(self, stats: FeedStats) -> dict[str, Any]:
-        """The three counts, with those of a feed that was opened here added."""
+    def counts_and(self, everyone: list[Taken]) -> dict[str, Any]:
+        """The three counts, with those of the feeds that were opened from here on added."""
+        listed = [one for taken in everyone for one in taken.skipped]
         return {
-            "num_skipped": self.num_skipped + stats.num_skipped,
-            "skipped": [*self.skipped, *stats.skipped][:MAX_LISTED],
-            "num_padded": self.num_padded + stats.num_padded,
+            "num_skipped": self.num_skipped + sum(taken.num_skipped for taken in everyone),
+            "skipped": [*self.skipped, *listed][:MAX_LISTED],
+            "num_padded": self.num_padded + sum(taken.num_padded for taken in everyone),
         }
 
 
@@ -76,6 +98,9 @@ class Learner:
     """Micro-batches of each rank in a step."""
     clip_norm: float
     """Longest gradient; 0 for any."""
+    engine: Engine
+    """What several ranks do."""
+    ranks: Ranks
 
     @property
     def num_parameters(self) -> int:
@@ -88,21 +113,29 @@ class Learner:
         return torch.autocast(self.device.type, dtype, enabled=self.precision != "fp32")
 
 
-def make_learner(job: Job, num_classes: int, device: torch.device) -> Learner:
-    """A fresh model with AdamW. Raises UserError as ``make_task``."""
-    train, task = job.train, make_task(job, num_classes)
-    check_micro_batches(job)
-    model = task.module.to(device)
+def make_learner(job: Job, num_classes: int, device: torch.device, ranks: Ranks = ALONE) -> Learner:
+    """A fresh model with AdamW, the same on every rank. Raises UserError as ``make_task``."""
+    check_micro_batches(job, ranks.world_size)
+    train, engine = job.train, choose_engine(job, ranks)
+    task = make_task(job, num_classes)
+    if engine == "fsdp2" and type(task).finish is not Task.finish:
+        raise UserError(
+            f'parallel = "fsdp2" does not go with {task.name}, which writes whole weights at the '
+            "end of a run",
+            hint='set parallel = "ddp" in [train]',
+        )
+    task.module.to(device)
     if train.checkpointing == "block":
         checkpoint_blocks(task)
     if train.compile:
-        model.compile()
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    if not trained:
+        task.module.compile()
+    if not any(parameter.requires_grad for parameter in task.module.parameters()):
         raise UserError(
             f"the model of {task.name} has no parameter to train",
             hint="leave requires_grad on for at least one parameter",
         )
+    model = divided(task, engine, device, ranks)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     return Learner(
         task=task,
         model=model,
@@ -118,6 +151,8 @@ def make_learner(job: Job, num_classes: int, device: torch.device) -> Learner:
         precision=train.precision,
         accumulation=train.accumulation,
         clip_norm=train.clip_norm,
+        engine=engine,
+        ranks=ranks,
     )
 
 
@@ -159,50 +194,73 @@ def checkpoint_blocks(task: Task) -> None:
         block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
+def tensors_of(learner: Learner) -> dict[str, torch.Tensor]:
+    """Name -> every tensor that a commit holds: weights, optimizer, average; this rank's part."""
+    module, optimizer = learner.task.module, learner.optimizer
+    named = dict(module.named_parameters())
+    frozen = set() if learner.task.keeps_frozen else _frozen(named)
+    tensors = {
+        f"model/{name}": value.detach()
+        for name, value in module.state_dict().items()
+        if isinstance(value, torch.Tensor) and name not in frozen
+    }
+    for name, parameter in named.items():
+        for key, value in optimizer.state.get(parameter, {}).items():
+            tensors[f"optimizer/{name}/{key}"] = value
+    if learner.average is not None:
+        tensors |= {f"average/{name}": value for name, value in learner.average.weights.items()}
+    return tensors
+
+
+def _frozen(named: Mapping[str, nn.Parameter]) -> set[str]:
+    return {name for name, parameter in named.items() if not parameter.requires_grad}
+
+
 def pack(learner: Learner, progress: Progress) -> dict[str, bytes]:
-    """The parts of a commit: file name -> content."""
-    return {
-        "model.pt": _encode(learner.model.state_dict()),
-        "optimizer.pt": _encode(learner.optimizer.state_dict()),
-        "extra.pt": _encode(_extra(learner)),
-        "random.pt": _encode(random_state()),
+    """The small parts of a commit that this rank writes: file name -> content."""
+    own = {f"random-{learner.ranks.rank}.pt": _encode(random_state())}
+    if not learner.ranks.is_first:
+        return own
+    return own | {
+        "scaler.pt": _encode(learner.scaler.state_dict()),
         "progress.json": msgspec.json.format(msgspec.json.encode(progress), indent=2),
     }
 
 
-def unpack(learner: Learner, parts: Mapping[str, bytes]) -> Progress:
-    """Put a commit's parts into ``learner`` and the generators; the progress they stand for.
+def unpack(learner: Learner, folder: Path, parts: Mapping[str, bytes]) -> Progress:
+    """Put a commit into ``learner`` and the generators; the progress it stands for.
 
-    Raises UserError when they are of another model.
+    ``folder`` holds the tensors, ``parts`` the rest, checked. With another number of ranks than it
+    was made on, generators beside those of the samples are seeded anew. Raises UserError when it
+    is of another model.
     """
     try:
-        learner.model.load_state_dict(_decode(parts["model.pt"], learner.device))
-        learner.optimizer.load_state_dict(_decode(parts["optimizer.pt"], learner.device))
-        if "extra.pt" in parts:
-            _put_extra(learner, _decode(parts["extra.pt"], learner.device))
-    except (RuntimeError, ValueError) as error:
+        _make_optimizer_state(learner, folder)
+        load_tensors(folder, tensors_of(learner), learner.ranks)
+    except ValueError as error:
         raise UserError(
             f"the commit does not fit the model of {learner.task.name}: {error}",
             hint="has its code changed since? restore it, or choose another run folder",
         ) from None
-    restore_random_state(_decode(parts["random.pt"], torch.device("cpu")))
+    if learner.scaler.is_enabled():
+        learner.scaler.load_state_dict(_decode(parts["scaler.pt"], learner.device))
+    own = f"random-{learner.ranks.rank}.pt"
+    if own in parts and f"random-{learner.ranks.world_size}.pt" not in parts:
+        restore_random_state(_decode(parts[own], torch.device("cpu")))
     return msgspec.json.decode(parts["progress.json"], type=Progress)
 
 
-def _extra(learner: Learner) -> dict[str, Any]:
-    """What there is beside weights and optimizer."""
-    average = learner.average
-    return {
-        "scaler": learner.scaler.state_dict(),
-        "average": average.weights if average is not None else {},
-    }
-
-
-def _put_extra(learner: Learner, extra: dict[str, Any]) -> None:
-    learner.scaler.load_state_dict(extra["scaler"])
-    if learner.average is not None:
-        for name, kept in learner.average.weights.items():
-            kept.copy_(extra["average"][name])
+def _make_optimizer_state(learner: Learner, folder: Path) -> None:
+    """Tensors for what the commit has; an optimizer makes them at its first step."""
+    named = dict(learner.task.module.named_parameters())
+    for entry, size in tensor_sizes(folder).items():
+        table, _, rest = entry.partition("/")
+        name, _, key = rest.rpartition("/")
+        if table != "optimizer" or name not in named:
+            continue
+        like = named[name]
+        empty = torch.zeros_like(like) if size == tuple(like.shape) else torch.zeros(size)
+        learner.optimizer.state[like][key] = empty
 
 
 def _encode(value: Any) -> bytes:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from filmgate.errors import FeedError
 from filmgate.feed import Batch, Feed
+from filmgate.feed.batch import samples_digest
 from filmgate.records import digest_bytes
 from filmgate.records.telemetry import FeedSnapshot, Step
 from filmgate.spec import Job
 from filmgate.train.journal import Journal
-from filmgate.train.learner import Learner, Progress
+from filmgate.train.learner import Learner, Progress, Taken
 from filmgate.train.peak import peak_bytes
 from filmgate.train.schedule import learning_rate_at
 from filmgate.train.signals import StopRequest, StopWait
@@ -40,6 +41,9 @@ class Loop:
     on_step: Callable[[Step], None]
     before: Progress = field(init=False)
     """Where this attempt begins, and with it the feed's counters."""
+    _num_empty: int = field(default=0, init=False)
+    """Batches in a row without one usable clip."""
+    _is_told: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.before = self.progress
@@ -48,16 +52,17 @@ class Loop:
         """Take steps up to the job's last, or until a stop is asked for; then commit."""
         saved_step = self.before.step
         watch = Stopwatch(self.learner.device)
-        batches = self._batches()
-        while self.progress.step < self.job.train.steps and not self.stop.is_asked:
+        while self.progress.step < self.job.train.steps:
             queued = self.feed.ready_batches
-            try:
-                with self.stop.breaks_wait():
-                    batch = next(batches)
-            except StopWait:
-                break
+            batch = self._wait_for_batch()
             watch.lap("data_wait")
-            self._step(batch, queued, watch)
+            everyone = self.learner.ranks.exchange(self._told(batch))
+            if any(told is None for told in everyone):
+                break
+            taken = [told for told in everyone if told is not None]
+            if batch is None or not self._has_clips(batch, taken):
+                continue
+            self._step(batch, taken, queued, watch)
             if self.progress.step % self.job.train.commit_every_steps == 0:
                 self.save(self.progress)
                 saved_step = self.progress.step
@@ -67,11 +72,36 @@ class Loop:
         if self.progress.step > self.before.step:
             self._snapshot()
 
-    def _step(self, batch: Batch, queued: int, watch: Stopwatch) -> None:
+    def _wait_for_batch(self) -> Batch | None:
+        """The next batch; None once a stop is asked for, which may break the wait off."""
+        if self.stop.is_asked:
+            return None
+        try:
+            with self.stop.breaks_wait():
+                return next(self.feed)
+        except StopWait:
+            return None
+
+    def _told(self, batch: Batch | None) -> Taken | None:
+        """What the other ranks have to know before a step; None: this one is to stop."""
+        if batch is None or self.stop.is_asked:
+            return None
+        stats = self.feed.stats()
+        return Taken(
+            num_clips=int(batch.valid_B.sum()),
+            digest_parts=batch.digest_parts,
+            num_skipped=stats.num_skipped,
+            skipped=stats.skipped,
+            num_padded=stats.num_padded,
+        )
+
+    def _step(self, batch: Batch, everyone: list[Taken], queued: int, watch: Stopwatch) -> None:
         step = self.progress.step + 1
         learning_rate = learning_rate_at(step, self.job)
-        loss = update(self.learner, batch, learning_rate, step, watch)
-        self.progress = self._after(batch, step, loss)
+        num_clips = sum(taken.num_clips for taken in everyone)
+        loss = update(self.learner, batch, learning_rate, step, watch, num_clips)
+        digest = samples_digest([part for taken in everyone for part in taken.digest_parts])
+        self.progress = self._after(digest, everyone, step, loss)
         self.journal.step = step
         line = self.journal.write(
             Step,
@@ -79,7 +109,7 @@ class Loop:
             epoch=int(self.progress.feed["next_sample"]) / self.epoch_clips,
             loss=loss,
             learning_rate=learning_rate,
-            samples_digest=batch.samples_digest,
+            samples_digest=digest,
             feed_queue_batches=queued,
             **peak_bytes(self.learner.device),
             **watch.stop(),
@@ -89,34 +119,31 @@ class Loop:
         if step % STEPS_PER_SNAPSHOT == 0:
             self._snapshot()
 
-    def _after(self, batch: Batch, step: int, loss: float) -> Progress:
-        digests = (self.progress.samples_digest, batch.samples_digest)
+    def _after(self, digest: str, everyone: list[Taken], step: int, loss: float) -> Progress:
+        digests = (self.progress.samples_digest, digest)
         return Progress(
             step=step,
             feed=self.feed.state_dict(),
             samples_digest=digest_bytes("\n".join(digests).encode()),
             loss=loss,
-            **self.before.counts_and(self.feed.stats()),
+            **self.before.counts_and(everyone),
         )
 
-    def _batches(self) -> Iterator[Batch]:
-        """Batches with at least one usable clip. Raises FeedError when there is none for long."""
-        num_empty, is_told = 0, False
-        for batch in self.feed:
-            if bool(batch.valid_B.any()):
-                num_empty = 0
-                yield batch
-                continue
-            if not is_told:
-                self.journal.tell(
-                    f"no clip of the batch at sample {batch.sample_start} can be used; such batches"
-                    " are passed over, their clips are counted as skipped"
-                )
-            num_empty, is_told = num_empty + 1, True
-            if num_empty == MAX_EMPTY_BATCHES:
-                break
+    def _has_clips(self, batch: Batch, everyone: list[Taken]) -> bool:
+        """Whether a rank has a usable clip. Raises FeedError when none has for long."""
+        if any(taken.num_clips for taken in everyone):
+            self._num_empty = 0
+            return True
+        if not self._is_told:
+            self.journal.tell(
+                f"no clip of the batch at sample {batch.sample_start} can be used; such batches"
+                " are passed over, their clips are counted as skipped"
+            )
+        self._num_empty, self._is_told = self._num_empty + 1, True
+        if self._num_empty < MAX_EMPTY_BATCHES:
+            return False
         raise FeedError(
-            f"the feed gave no usable clip in {num_empty} batches in a row",
+            f"the feed gave no usable clip in {self._num_empty} batches in a row",
             hint="the skipped clips and their reasons are listed in the report",
         )
 

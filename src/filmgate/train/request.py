@@ -20,6 +20,7 @@ _FREE_KEYS = frozenset(
         "data.error_budget",
         "train.commit_every_steps",
         "train.keep_commits",
+        "train.commit_in_background",
         "train.device",
         "generation.latents",
         "generation.sample_clips",
@@ -27,6 +28,7 @@ _FREE_KEYS = frozenset(
         "train.accumulation",
         "train.checkpointing",
         "train.compile",
+        "train.parallel",
     }
 )
 """May change from one attempt to the next, as may all of [limits]; the samples stay the same, and
@@ -106,11 +108,13 @@ class Origin(Record, frozen=True):
     """CPU threads of the training process."""
     torch_version: str
     """As torch tells it."""
+    world_size: int = 1
+    """Ranks."""
 
     def differences(self, other: Origin) -> list[str]:
         """What of the machine and software is not the same, a clause each."""
         return [
             f"{name.replace('_', ' ')} {getattr(self, name)} there, {getattr(other, name)} here"
-            for name in ("device", "train_threads", "torch_version")
+            for name in ("device", "train_threads", "torch_version", "world_size")
             if getattr(self, name) != getattr(other, name)
         ]

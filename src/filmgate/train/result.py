@@ -75,6 +75,10 @@ class TrainResult(Record, frozen=True):
     """What decided the outcome: keys of the job, and the catalog's digest."""
     metrics: dict[str, float] = {}
     """What else the model's task measured on the held-out clips, by name."""
+    world_size: int = 1
+    """Ranks of the last attempt."""
+    parallel: str = "none"
+    """What they did: ``none``, ``ddp`` or ``fsdp2``."""
     step_seconds: float | None = None
     """Median of a step; None where it was not recorded."""
     peak_host_bytes: int | None = None

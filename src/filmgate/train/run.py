@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -13,6 +13,7 @@ import msgspec
 import torch
 
 from filmgate.catalog import Catalog
+from filmgate.catalog.clip_frames import Split
 from filmgate.errors import Interrupted
 from filmgate.feed import Batch, Feed, FeedStats, open_feed
 from filmgate.records import Header, read_record, write_record
@@ -29,16 +30,19 @@ from filmgate.spec import Job
 from filmgate.train.commits import Commit, CommitFolder
 from filmgate.train.evaluate import evaluate
 from filmgate.train.journal import Journal
-from filmgate.train.learner import Learner, Progress, make_learner, pack, unpack
+from filmgate.train.learner import Learner, Progress, make_learner, pack, tensors_of, unpack
 from filmgate.train.loop import Loop
 from filmgate.train.peak import peak_bytes
+from filmgate.train.ranks import ALONE, Ranks
 from filmgate.train.repeatable import choose_device, device_name, repeatable
 from filmgate.train.request import Origin, Value, keys_digest, outcome_keys, refuse_other_job
 from filmgate.train.result import SCHEMA, SCHEMA_VERSION, ClassScore, TrainResult
+from filmgate.train.saver import Saved, Saver
 from filmgate.train.signals import StopAtOnce, StopRequest, StopWait
 from filmgate.train.task import Score
 from filmgate.train.unscored import ALL_FAILED, NO_CLASSES, why_unscored
 from filmgate.work.cores import num_usable_cores
+from filmgate.work.ranks import num_local_ranks
 
 OnProgress = Callable[[int, int, str], None]
 OnEvent = Callable[[str], None]
@@ -53,13 +57,15 @@ def train_run(
     on_progress: OnProgress | None = None,
     on_scoring: OnScoring | None = None,
     on_event: OnEvent | None = None,
+    ranks: Ranks = ALONE,
 ) -> TrainResult:
     """Train ``job`` on ``catalog`` to its end; the result is also in ``train.json``.
 
     Goes on from the newest valid commit in ``run_folder``; a finished run is not trained again.
     The caller holds the folder: one process at a time. ``on_progress`` hears (steps done, steps
     in all, loss), what ``on_scoring`` gives hears (held-out clips scored, clips in all), and
-    ``on_event`` a sentence about everything unusual.
+    ``on_event`` a sentence about everything unusual. With several ``ranks`` each calls this, with
+    the same folder; the first one writes, and is heard.
 
     Raises UserError for what the user can mend, FeedError when the feed gives up, and Interrupted
     after SIGTERM, SIGINT or SIGHUP: the step at hand is finished and committed first; a second
@@ -71,10 +77,11 @@ def train_run(
         recorded = read_record(finished, TrainResult)
         refuse_other_job(recorded.outcome_keys, keys, run_folder)
         return recorded
-    journal = Journal(run_folder / "telemetry.jsonl", on_event)
+    journal = Journal(run_folder / "telemetry.jsonl", on_event, is_mute=not ranks.is_first)
     with StopRequest() as stop:
         try:
             journal.open()
+            journal.attempt = ranks.from_first(journal.attempt)
             attempt = _Attempt(
                 job=job,
                 catalog=catalog,
@@ -83,7 +90,8 @@ def train_run(
                 stop=stop,
                 on_progress=on_progress,
                 on_scoring=on_scoring,
-                origin=_origin(job, keys),
+                origin=_origin(job, keys, ranks),
+                ranks=ranks,
             )
             return attempt.run()
         except StopAtOnce:
@@ -96,12 +104,14 @@ def train_run(
             journal.close()
 
 
-def _origin(job: Job, keys: dict[str, Value]) -> Origin:
+def _origin(job: Job, keys: dict[str, Value], ranks: Ranks) -> Origin:
+    local_ranks, _ = num_local_ranks(ranks.world_size)
     return Origin(
         keys=keys,
         device=device_name(choose_device(job.train.device)),
-        train_threads=job.limits.train_threads or num_usable_cores(),
+        train_threads=job.limits.train_threads or max(1, num_usable_cores() // local_ranks),
         torch_version=str(torch.__version__),
+        world_size=ranks.world_size,
     )
 
 
@@ -128,28 +138,54 @@ class _Attempt:
     on_progress: OnProgress | None
     on_scoring: OnScoring | None
     origin: Origin
+    ranks: Ranks
 
     def run(self) -> TrainResult:
         """Resume or begin, train, commit, evaluate, record."""
         device = choose_device(self.job.train.device)
+        saving_ranks = self.ranks.apart()
         commits = CommitFolder(
-            self.folder / "commits", keep=self.job.train.keep_commits, on_event=self.journal.tell
+            self.folder / "commits",
+            keep=self.job.train.keep_commits,
+            on_event=self.journal.tell,
+            ranks=saving_ranks,
         )
         commits.open()
         with repeatable(self.job.job.seed, self.origin.train_threads, device):
-            with open_feed(self.job, self.catalog, split="train", device=device) as feed:
-                learner = make_learner(self.job, feed.num_classes, device)
+            with self._feed("train", device) as feed:
+                learner = make_learner(self.job, feed.num_classes, device, self.ranks)
                 learner.task.begin(self.catalog)
+                if self.ranks.rank:
+                    # The model is the same everywhere; what it draws from now on is not.
+                    torch.manual_seed(self.job.job.seed + self.ranks.rank)
                 progress = self._resume(learner, feed, commits.newest())
-                progress = self._train(learner, feed, progress, commits)
+                with Saver(
+                    commits,
+                    saving_ranks,
+                    in_background=self.job.train.commit_in_background,
+                    on_saved=self._tell_saved,
+                    on_event=self.journal.tell,
+                ) as saver:
+                    progress = self._train(learner, feed, progress, saver)
             self._leave_if_asked(progress)
             score = self._evaluate(learner, progress)
             with learner.average.in_use() if learner.average is not None else nullcontext():
-                learner.task.finish(self.folder)
+                if self.ranks.is_first:
+                    learner.task.finish(self.folder)
         commit_digest = commits.digest_of(progress.step)
         result = self._finish(learner, feed, progress, score, commit_digest)
         self._leave_if_asked(progress)
         return result
+
+    def _feed(self, split: Split, device: torch.device) -> Feed:
+        return open_feed(
+            self.job,
+            self.catalog,
+            split=split,
+            device=device,
+            rank=self.ranks.rank,
+            world_size=self.ranks.world_size,
+        )
 
     def _resume(self, learner: Learner, feed: Feed, commit: Commit | None) -> Progress:
         """Put the commit into learner and feed; without one the run begins."""
@@ -159,7 +195,7 @@ class _Attempt:
             return Progress(step=0, feed=feed.state_dict(), samples_digest="", loss=None)
         there = msgspec.json.decode(commit.parts["origin.json"], type=Origin)
         refuse_other_job(there.keys, self.origin.keys, self.folder)
-        progress = unpack(learner, commit.parts)
+        progress = unpack(learner, commit.path, commit.parts)
         feed.load_state_dict(progress.feed)
         self.journal.step = progress.step
         self.journal.tell(f"continues after step {progress.step} of {self.job.train.steps}")
@@ -171,9 +207,7 @@ class _Attempt:
             )
         return progress
 
-    def _train(
-        self, learner: Learner, feed: Feed, progress: Progress, commits: CommitFolder
-    ) -> Progress:
+    def _train(self, learner: Learner, feed: Feed, progress: Progress, saver: Saver) -> Progress:
         clip, size = self.job.clip, feed.stats().size
         copy = self.catalog.header.copy
         self.journal.write(
@@ -181,7 +215,7 @@ class _Attempt:
             header=Header(schema="filmgate.telemetry", schema_version=1, inputs=self._inputs()),
             step=progress.step,
             device=self.origin.device,
-            world_size=1,
+            world_size=self.ranks.world_size,
             num_workers=feed.num_workers,
             batch_size=self.job.train.batch_size,
             clip_frames=clip.frames,
@@ -200,29 +234,39 @@ class _Attempt:
             stop=self.stop,
             progress=progress,
             epoch_clips=feed.epoch_size,
-            save=lambda now: self._save(learner, now, commits),
+            save=lambda now: self._save(learner, now, saver),
             on_step=self._show,
         )
         loop.run()
+        saver.finish()
         return loop.progress
 
     def _show(self, step: Step) -> None:
         if self.on_progress is not None:
             self.on_progress(step.step, self.job.train.steps, f"loss {step.loss:.3f}")
 
-    def _save(self, learner: Learner, progress: Progress, commits: CommitFolder) -> None:
-        started = time.perf_counter()
-        parts = pack(learner, progress) | {"origin.json": msgspec.json.encode(self.origin)}
-        num_bytes = commits.save(progress.step, parts, self._inputs())
-        stall_seconds = time.perf_counter() - started
-        self.journal.write(Save, step=progress.step, stall_seconds=stall_seconds, bytes=num_bytes)
+    def _save(self, learner: Learner, progress: Progress, saver: Saver) -> None:
+        parts = pack(learner, progress)
+        if self.ranks.is_first:
+            parts["origin.json"] = msgspec.json.encode(self.origin)
+        saver.save(progress.step, tensors_of(learner), parts, self._inputs())
+
+    def _tell_saved(self, saved: Saved) -> None:
+        self.journal.write(
+            Save,
+            step=saved.step,
+            stall_seconds=saved.stall_seconds,
+            bytes=saved.bytes,
+            write_seconds=saved.write_seconds,
+        )
 
     def _leave_if_asked(self, progress: Progress) -> None:
-        """Raises Interrupted."""
-        if self.stop.is_asked:
+        """Raises Interrupted, on all ranks where one was asked."""
+        asked = [name for name in self.ranks.exchange(self.stop.signal_name) if name is not None]
+        if asked:
             kept = f"committed after step {progress.step}" if progress.step else "before any step"
             raise Interrupted(
-                f"stopped by {self.stop.signal_name}, {kept} of {self.job.train.steps}",
+                f"stopped by {asked[0]}, {kept} of {self.job.train.steps}",
                 hint="the same command again continues from there",
             )
 
@@ -233,8 +277,8 @@ class _Attempt:
         started = time.perf_counter()
         try:
             with (
-                open_feed(self.job, self.catalog, split="holdout", device=learner.device) as feed,
-                self.stop.breaks_wait(),
+                self._feed("holdout", learner.device) as feed,
+                self._breaks_wait(),
             ):
                 score = evaluate(
                     learner, self._told(feed), windows_per_clip=self.job.data.eval_crops
@@ -254,6 +298,10 @@ class _Attempt:
                 metrics=score.metrics,
             )
         return score
+
+    def _breaks_wait(self) -> AbstractContextManager[None]:
+        """Others wait for what this rank finds, so that one of several goes on to the end."""
+        return self.stop.breaks_wait() if self.ranks.world_size == 1 else nullcontext()
 
     def _told(self, feed: Feed) -> Iterator[Batch]:
         """The held-out batches; each is told of when it has been scored."""
@@ -300,6 +348,8 @@ class _Attempt:
             class_names=feed.class_names,
             class_scores=_class_scores(feed.class_names, score),
             num_parameters=learner.num_parameters,
+            world_size=self.ranks.world_size,
+            parallel=learner.engine,
             samples_digest=progress.samples_digest,
             attempts=self.journal.attempt + 1,
             skipped_clips=progress.num_skipped,
@@ -315,7 +365,8 @@ class _Attempt:
             events=self.journal.events(),
             outcome_keys=self.origin.keys,
         )
-        write_record(self.folder / "train.json", result)
+        if self.ranks.is_first:
+            write_record(self.folder / "train.json", result)
         self.journal.write(Finish, step=progress.step)
         return result
 
