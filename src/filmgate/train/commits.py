@@ -145,6 +145,7 @@ class CommitFolder:
         """The same folder on all ranks."""
 
         def make() -> str:
+            """Its name."""
             prefix = f".saving-{_path_of(self.path, step).name}-"
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=self.path))
             folder.chmod(0o755)

@@ -5,6 +5,7 @@ Every rank writes its own part; any number of ranks reads it back.
 
 from __future__ import annotations
 
+import errno
 import pickle
 import warnings
 from collections.abc import Iterator, Mapping
@@ -73,7 +74,8 @@ def save_tensors(folder: Path, tensors: dict[str, torch.Tensor], ranks: Ranks) -
     except CheckpointException as error:
         faults = [fault for fault, _ in error.failures.values()]
         known = [fault for fault in faults if isinstance(fault, OSError)]
-        raise (known or faults)[0] from None
+        # A disk that is full shows as a RuntimeError of torch's writer.
+        raise (known or [OSError(errno.EIO, str(faults[0]).splitlines()[0])])[0] from None
 
 
 class StateCopy:
