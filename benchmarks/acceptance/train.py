@@ -48,10 +48,13 @@ REQUIREMENTS = (
     ),
     Proof(
         name="T-full",
-        says="Training goes on over saves that fail, to a stated limit; old commits stay.",
+        says="Training goes on over saves that fail, to a stated limit; old commits stay; a folder "
+        "for commits on the videos' device is refused, or allowed and recorded.",
         tests=(
             f"{TRAIN}/test_saver.py::test_training_goes_on_over_saves_that_fail_and_old_commits_stay",
             f"{TRAIN}/test_saver.py::test_too_many_failures_in_a_row_end_the_run",
+            f"{TRAIN}/test_saver.py::test_a_commit_that_does_not_fit_is_not_begun",
+            f"{TRAIN}/test_commit_place.py",
         ),
     ),
     Proof(

@@ -101,3 +101,10 @@ def test_an_end_waits_for_a_save_that_is_under_way(tmp_path: Path) -> None:
         place.saver.save(1, {"x": torch.full((1000,), 1.0)}, {}, INPUTS)
     time.sleep(0)
     assert place.newest()[0] == 1
+
+
+def test_a_commit_that_does_not_fit_is_not_begun(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with pytest.raises(UserError, match=r"No space|do not fit"):
+        place.commits.save(1, {"a": b"x"}, INPUTS, tensor_bytes=10**18)
+    assert list(tmp_path.iterdir()) == []

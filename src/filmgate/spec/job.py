@@ -229,6 +229,16 @@ class Train(Record, frozen=True, forbid_unknown_fields=True):
     optimizer are divided over them; ``auto``: ``ddp``; ``none``: several are refused."""
     commit_every_steps: Positive = 25
     """A durable checkpoint after this many steps, and after the last."""
+    commit_within_seconds: Annotated[float, Meta(gt=0, le=1_000_000)] | None = None
+    """A kill is to cost at most about this many seconds of training: a commit is begun before the
+    work since the last one, with the time that the last write took, comes to more. Unset: by steps
+    alone."""
+    commit_folder: str | None = None
+    """Where commits lie, in a folder of the run's name, its path absolute or from the job file's
+    folder; unset: in the run folder."""
+    commit_beside_videos: bool = False
+    """Whether ``commit_folder`` may lie on the device that the videos are read from; otherwise the
+    run is refused. The result records what was so."""
     commit_in_background: bool = True
     """The state is copied in memory and written beside training; otherwise training waits."""
     keep_commits: Annotated[int, Meta(ge=2, le=2_000_000_000)] = 2

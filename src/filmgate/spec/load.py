@@ -24,6 +24,7 @@ _TABLES: dict[str, type[msgspec.Struct]] = {
 
 _PATHS = (
     ("prepare", "folder"),
+    ("train", "commit_folder"),
     ("model", "weights"),
     ("generation", "prompts"),
     ("generation", "latents"),

@@ -23,6 +23,7 @@ and renames. What fails on one fails on all.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -40,6 +41,7 @@ from filmgate.records.digest import digest_file
 from filmgate.records.files import fsync_folder
 from filmgate.train.ranks import ALONE, Ranks
 from filmgate.train.storage import TENSOR_FILES
+from filmgate.units import format_bytes
 
 SCHEMA = "filmgate.commit"
 SCHEMA_VERSION = 2
@@ -121,14 +123,19 @@ class CommitFolder:
         parts: Mapping[str, bytes],
         inputs: Mapping[str, str],
         write_more: WriteMore | None = None,
+        *,
+        tensor_bytes: int = 0,
     ) -> int:
         """Write a commit and return its bytes; it is durable when this returns.
+
+        Nothing is begun where ``tensor_bytes``, of this rank, do not fit with the others'.
 
         ``parts`` are this rank's own, ``inputs`` the digests that go into its header. On failure
         the older commits stay as they were. Raises UserError when the folder cannot be written or
         is full.
         """
         try:
+            self._refuse_without_space(sum(self._ranks.exchange(tensor_bytes)))
             temporary = self._make_temporary(step)
             try:
                 found = self._write_parts(temporary, parts, write_more)
@@ -140,6 +147,16 @@ class CommitFolder:
             raise _cannot_write(self.path, error) from None
         self._first_does(self._remove_old)
         return sum(part.size_bytes for part in found.values())
+
+    def _refuse_without_space(self, num_bytes: int) -> None:
+        """Raise OSError: a disk that is filled to the last byte takes more down than a commit."""
+
+        def look() -> None:
+            """On the first rank."""
+            if shutil.disk_usage(self.path).free < num_bytes:
+                raise OSError(errno.ENOSPC, f"{format_bytes(num_bytes)} do not fit")
+
+        self._first_does(look)
 
     def _make_temporary(self, step: int) -> Path:
         """The same folder on all ranks."""

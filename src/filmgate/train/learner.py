@@ -48,6 +48,8 @@ class Taken:
     """The first of them."""
     num_padded: int
     """Clips that were padded since then."""
+    is_commit_due: bool
+    """Whether it is time for a commit after this step; the first rank decides."""
 
 
 class Progress(Record, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -38,9 +39,13 @@ class Loop:
     """Training clips in one epoch."""
     save: Callable[[Progress], None]
     """Makes a commit."""
+    write_seconds: Callable[[], float]
+    """What the last one took to write."""
     on_step: Callable[[Step], None]
     before: Progress = field(init=False)
     """Where this attempt begins, and with it the feed's counters."""
+    _saved_at: float = field(default_factory=time.monotonic, init=False)
+    """When the last commit was begun, or this attempt."""
     _num_empty: int = field(default=0, init=False)
     """Batches in a row without one usable clip."""
     _is_told: bool = field(default=False, init=False)
@@ -63,9 +68,10 @@ class Loop:
             if batch is None or not self._has_clips(batch, taken):
                 continue
             self._step(batch, taken, queued, watch)
-            if self.progress.step % self.job.train.commit_every_steps == 0:
+            by_steps = self.progress.step % self.job.train.commit_every_steps == 0
+            if by_steps or taken[0].is_commit_due:
                 self.save(self.progress)
-                saved_step = self.progress.step
+                saved_step, self._saved_at = self.progress.step, time.monotonic()
                 watch.start()
         if self.progress.step > saved_step:
             self.save(self.progress)
@@ -93,7 +99,13 @@ class Loop:
             num_skipped=stats.num_skipped,
             skipped=stats.skipped,
             num_padded=stats.num_padded,
+            is_commit_due=self._is_commit_due(),
         )
+
+    def _is_commit_due(self) -> bool:
+        """Whether more would be lost than the job allows, were the run killed in a while."""
+        within, now = self.job.train.commit_within_seconds, time.monotonic()
+        return within is not None and now - self._saved_at + self.write_seconds() >= within
 
     def _step(self, batch: Batch, everyone: list[Taken], queued: int, watch: Stopwatch) -> None:
         step = self.progress.step + 1

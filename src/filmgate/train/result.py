@@ -75,6 +75,8 @@ class TrainResult(Record, frozen=True):
     """What decided the outcome: keys of the job, and the catalog's digest."""
     metrics: dict[str, float] = {}
     """What else the model's task measured on the held-out clips, by name."""
+    commits_share_device: bool | None = None
+    """Whether a video lies on the device of the commits; None where it was not looked at."""
     world_size: int = 1
     """Ranks of the last attempt."""
     parallel: str = "none"

@@ -27,6 +27,7 @@ from filmgate.records.telemetry import (
     read_telemetry,
 )
 from filmgate.spec import Job
+from filmgate.train.commit_place import commit_folder, refuse_shared_device, shares_device
 from filmgate.train.commits import Commit, CommitFolder
 from filmgate.train.evaluate import evaluate
 from filmgate.train.journal import Journal
@@ -143,9 +144,11 @@ class _Attempt:
     def run(self) -> TrainResult:
         """Resume or begin, train, commit, evaluate, record."""
         device = choose_device(self.job.train.device)
-        saving_ranks = self.ranks.apart()
+        saving_ranks, folder = self.ranks.apart(), commit_folder(self.job, self.folder)
+        is_shared = shares_device(folder, self.catalog)
+        refuse_shared_device(self.job, folder, is_shared)
         commits = CommitFolder(
-            self.folder / "commits",
+            folder,
             keep=self.job.train.keep_commits,
             on_event=self.journal.tell,
             ranks=saving_ranks,
@@ -173,7 +176,7 @@ class _Attempt:
                 if self.ranks.is_first:
                     learner.task.finish(self.folder)
         commit_digest = commits.digest_of(progress.step)
-        result = self._finish(learner, feed, progress, score, commit_digest)
+        result = self._finish(learner, feed, progress, score, (commit_digest, is_shared))
         self._leave_if_asked(progress)
         return result
 
@@ -235,6 +238,7 @@ class _Attempt:
             progress=progress,
             epoch_clips=feed.epoch_size,
             save=lambda now: self._save(learner, now, saver),
+            write_seconds=lambda: saver.last_write_seconds,
             on_step=self._show,
         )
         loop.run()
@@ -327,9 +331,10 @@ class _Attempt:
         feed: Feed,
         progress: Progress,
         score: Score | None,
-        commit_digest: str,
+        commit: tuple[str, bool | None],
     ) -> TrainResult:
         assert progress.loss is not None
+        commit_digest, is_shared = commit
         result = TrainResult(
             header=Header(
                 schema=SCHEMA,
@@ -348,6 +353,7 @@ class _Attempt:
             class_names=feed.class_names,
             class_scores=_class_scores(feed.class_names, score),
             num_parameters=learner.num_parameters,
+            commits_share_device=is_shared,
             world_size=self.ranks.world_size,
             parallel=learner.engine,
             samples_digest=progress.samples_digest,

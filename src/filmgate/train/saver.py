@@ -17,7 +17,7 @@ from filmgate.closing import Closing
 from filmgate.errors import UserError
 from filmgate.train.commits import CommitFolder
 from filmgate.train.ranks import Ranks
-from filmgate.train.storage import StateCopy, save_tensors
+from filmgate.train.storage import StateCopy, own_bytes, save_tensors
 
 MAX_FAILURES = 3
 """Saves in a row that may fail before the run ends; the last of a run may not."""
@@ -73,6 +73,8 @@ class Saver(Closing):
         self._under_way: _Save | None = None
         self._failure: UserError | None = None
         """Of the last save."""
+        self.last_write_seconds = 0.0
+        """Of the last commit that was judged; 0 before the first."""
 
     def save(
         self,
@@ -93,7 +95,11 @@ class Saver(Closing):
             """Bytes of the commit, and the seconds it took."""
             began = time.perf_counter()
             num_bytes = self._commits.save(
-                step, parts, inputs, lambda folder: save_tensors(folder, staged, self._ranks)
+                step,
+                parts,
+                inputs,
+                lambda folder: save_tensors(folder, staged, self._ranks),
+                tensor_bytes=own_bytes(staged, self._ranks),
             )
             return num_bytes, time.perf_counter() - began
 
@@ -129,6 +135,7 @@ class Saver(Closing):
             self._count(done.step, failure)
             return
         self._num_failures = 0
+        self.last_write_seconds = seconds
         self._on_saved(
             Saved(
                 step=done.step,

@@ -19,6 +19,7 @@ from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.tensor import DTensor
 
 from filmgate.train.ranks import Ranks
 
@@ -94,6 +95,13 @@ class StateCopy:
             self._tensors = _create_cpu_state_dict(dict(tensors), pin_memory=pins)
         copied: dict[str, torch.Tensor] = _copy_state_dict(dict(tensors), self._tensors)
         return copied
+
+
+def own_bytes(tensors: Mapping[str, torch.Tensor], ranks: Ranks) -> int:
+    """What this rank writes of them: its part of what is divided; the rest is the first rank's."""
+    divided = [tensor.to_local() for tensor in tensors.values() if isinstance(tensor, DTensor)]
+    whole = [tensor for tensor in tensors.values() if not isinstance(tensor, DTensor)]
+    return sum(tensor.nbytes for tensor in (divided + whole if ranks.is_first else divided))
 
 
 def load_tensors(folder: Path, tensors: dict[str, torch.Tensor], ranks: Ranks) -> None:
