@@ -22,7 +22,7 @@ from filmgate.train.learner import (
 )
 from filmgate.train.models import SmallVideoClassifier
 from filmgate.train.ranks import ALONE
-from filmgate.train.storage import save_tensors, tensor_sizes
+from filmgate.train.storage import read_weights, save_tensors, tensor_sizes
 
 CPU = torch.device("cpu")
 PROGRESS = Progress(
@@ -99,6 +99,9 @@ def test_commits_of_an_adapter_hold_what_is_trained_alone(tmp_path: Path) -> Non
     written(learner, tmp_path)
     names = {name for name in tensor_sizes(tmp_path) if name.startswith("model/")}
     assert names == {"model/head.weight", "model/head.bias"}
+    weights = read_weights(tmp_path)
+    assert set(weights) == {"head.weight", "head.bias"}
+    assert torch.equal(weights["head.bias"], learner.model.state_dict()["head.bias"])
 
 
 def frozen_model(job: Job, num_classes: int) -> torch.nn.Module:

@@ -18,7 +18,7 @@ from torch.distributed._state_dict_utils import _copy_state_dict, _create_cpu_st
 from torch.distributed.checkpoint import state_dict_loader, state_dict_saver
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.metadata import Metadata, TensorStorageMetadata
 from torch.distributed.tensor import DTensor
 
 from filmgate.train.ranks import Ranks
@@ -122,6 +122,20 @@ def load_tensors(folder: Path, tensors: dict[str, torch.Tensor], ranks: Ranks) -
             process_group=ranks.group,
             no_dist=ranks.world_size == 1,
         )
+
+
+def read_weights(folder: Path) -> dict[str, torch.Tensor]:
+    """Name -> weight of the model in a commit, whole, however many ranks wrote it."""
+    with (folder / _METADATA_FILE).open("rb") as file:
+        metadata = _read_metadata(file)
+    tensors = {
+        name: torch.empty(entry.size, dtype=entry.properties.dtype)
+        for name, entry in metadata.state_dict_metadata.items()
+        if name.startswith("model/") and isinstance(entry, TensorStorageMetadata)
+    }
+    with _alone_is_fine():
+        state_dict_loader.load(dict(tensors), storage_reader=_Reader(folder), no_dist=True)
+    return {name.removeprefix("model/"): tensor for name, tensor in tensors.items()}
 
 
 def tensor_sizes(folder: Path) -> dict[str, tuple[int, ...]]:

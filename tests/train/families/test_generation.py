@@ -18,6 +18,7 @@ from filmgate.train.families.cache import cache_latents
 from filmgate.train.families.generation import GenerationTask, wan
 from filmgate.train.learner import make_task
 from filmgate.train.run import train_run
+from filmgate.train.storage import read_weights
 from tests.footage import write_video
 from tests.train.families.conftest import CONFIGS, family_job, run_folder
 
@@ -77,7 +78,7 @@ def _with_commit(job: Job, catalog: Catalog, folder: Path) -> GenerationTask:
     task = make_task(job, 2)
     assert isinstance(task, GenerationTask)
     newest = max((folder / "commits").iterdir())
-    weights = torch.load(newest / "model.pt", weights_only=True)
+    weights = read_weights(newest)
     learnt = {name for name, part in task.module.named_parameters() if part.requires_grad}
     assert learnt <= set(weights)
     task.module.load_state_dict(weights, strict=False)
