@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -16,11 +17,19 @@ from filmgate.feed.batch import samples_digest
 from filmgate.spec import Job
 from filmgate.train.evaluate import evaluate
 from filmgate.train.learner import Learner, make_learner
+from filmgate.train.repeatable import repeatable
 from filmgate.train.task import Meter, Score, Task, generators
 from filmgate.train.update import Stopwatch, micro_batches, update
 from tests.train.conftest import a_job
 
 CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other on a busy machine take minutes over milliseconds."""
+    with repeatable(0, 1, CPU):
+        yield
 
 
 @pytest.fixture(scope="module")
