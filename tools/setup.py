@@ -27,7 +27,7 @@ from tools.environment import PINS, ROOT, SetupError, new_environment, pinned, s
 from tools.torch_build import choose_torch, has_nvidia_gpu
 
 STAMP = ".filmgate-ready"
-EXTRAS = "train,augment,video,detect,stage,web,dev"
+EXTRAS = "train,augment,video,detect,stage,web,tensorboard,mlflow,dev"
 BUILD_TOOLS = ("hatchling", "editables")
 WARM_IMPORTS = (
     "torch, torch._dynamo, torch.distributed.checkpoint, av, pyarrow.parquet, matplotlib.pyplot, "
